@@ -23,8 +23,8 @@ import (
 	"quorate/engine/operation"
 	"quorate/engine/source"
 	"quorate/engine/source/evm"
-	"quorate/engine/spare"
 	"quorate/engine/webhook"
+	"quorate/engine/yield"
 )
 
 // Config is everything an [Engine] can be told. Zero values take the defaults
@@ -64,7 +64,7 @@ type Config struct {
 
 	// Spare is the processors' time that requests leave, for work that nobody waits for;
 	// nil has such work take what it wants.
-	Spare *spare.Time
+	Spare *yield.Time
 
 	// HealthEvery is how often each health check runs. Default 30 s.
 	HealthEvery time.Duration

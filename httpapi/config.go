@@ -14,7 +14,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/metric"
-	"quorate/engine/spare"
+	"quorate/engine/yield"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/hooks"
 	"quorate/httpapi/limit"
@@ -125,7 +125,7 @@ type Config struct {
 	OnRequest func()
 	// Spare is the processors' time that requests leave: streams of history wait for it. Nil:
 	// they do not.
-	Spare *spare.Time
+	Spare *yield.Time
 	// AnswerBytes bounds the answers that are kept, a quarter of it those to requests for
 	// signed messages, and PointBytes the points of metrics.
 	// Default 32 MiB each.

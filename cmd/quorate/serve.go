@@ -27,7 +27,7 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/network"
 	"quorate/engine/source/evm"
-	"quorate/engine/spare"
+	"quorate/engine/yield"
 	"quorate/httpapi"
 	"quorate/internal/hostport"
 	"quorate/rpc"
@@ -300,7 +300,7 @@ func (f *serveFlags) engine(logger func(name string) *slog.Logger, set *metric.S
 		},
 		NoIndex: !f.data.index, EVMChains: further, CChain: follow.Details{TokenDecimals: 18}, Metrics: set,
 		FetchConcurrency: f.data.fetchers, TraceConcurrency: f.data.tracers, UntracedAfter: f.data.untracedAfter,
-		SecondShare: secondShare, MaxAnswer: maxNodeAnswer, StopTimes: stopTimes, Spare: spare.New(cores()),
+		SecondShare: secondShare, MaxAnswer: maxNodeAnswer, StopTimes: stopTimes, Spare: yield.New(cores()),
 	}
 	f.keep.configure(&cfg)
 	f.exports.configure(&cfg)

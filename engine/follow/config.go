@@ -17,8 +17,8 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
-	"quorate/engine/spare"
 	store "quorate/engine/store/index"
+	"quorate/engine/yield"
 )
 
 // Common is what is said of a chain of any kind. All fields but Start, Depot, Feed, Nodeless
@@ -86,7 +86,7 @@ type Config struct {
 	// BalancesBytes bounds the memory for balances.
 	BalancesBytes int64
 	// Spare is the time of work that nobody waits for.
-	Spare *spare.Time
+	Spare *yield.Time
 	// OnURIs is called with NFTs of the chain whose URIs were read for the first time or
 	// have changed; it must not block. Nil: nobody wants them.
 	OnURIs func(of chain.ID, nfts []index.NFT)

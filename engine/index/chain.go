@@ -11,8 +11,8 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
-	"quorate/engine/spare"
 	store "quorate/engine/store/index"
+	"quorate/engine/yield"
 )
 
 // Errors of chains and views.
@@ -48,7 +48,7 @@ type Options struct {
 	// NoRollup makes no metrics of the chain.
 	NoRollup bool
 	// Spare is the time that tables are made again in; nil bounds it by nothing.
-	Spare *spare.Time
+	Spare *yield.Time
 	// Metrics takes the index's metrics; nil keeps them private.
 	Metrics *metric.Set
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"quorate/engine/spare"
 	store "quorate/engine/store/index"
+	"quorate/engine/yield"
 )
 
 // Difference is a row of a table that is not what blocks say.
@@ -66,7 +66,7 @@ func (c *Chain) Check(ctx context.Context, from Blocks, progress func(done, of u
 }
 
 // compareTable goes through two editions of a table side by side.
-func compareTable(ctx context.Context, spared *spare.Time, s *store.Snapshot, t Table, served, made *places, report func(Difference)) (n uint64, err error) {
+func compareTable(ctx context.Context, spared *yield.Time, s *store.Snapshot, t Table, served, made *places, report func(Difference)) (n uint64, err error) {
 	worker := spared.Worker()
 	return s.Compare(ctx, served.key(byte(t)), made.key(byte(t)), func() { worker.Rest(ctx.Done()) }, func(d store.Difference) {
 		report(Difference{t, d})

@@ -7,8 +7,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"quorate/engine/spare"
 	store "quorate/engine/store/index"
+	"quorate/engine/yield"
 )
 
 // load collects the rows of tables that are made again, but for those of metrics, to
@@ -53,7 +53,7 @@ type ranked struct {
 	at   uint32
 }
 
-func (s *sorter) load(ctx context.Context, db *store.DB, worker *spare.Worker) error {
+func (s *sorter) load(ctx context.Context, db *store.DB, worker *yield.Worker) error {
 	n := 0
 	for _, t := range s.tables {
 		n += len(t)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/spare"
 	store "quorate/engine/store/index"
+	"quorate/engine/yield"
 	"quorate/rollup"
 )
 
@@ -28,7 +28,7 @@ type maker struct {
 	// the next one is made.
 	ahead ahead
 	// worker rests between the blocks of a group; nil does not.
-	worker *spare.Worker
+	worker *yield.Worker
 	// pipelined: a group is made while the one before is being committed.
 	pipelined bool
 	roll      *roll // of the group before, if pipelined

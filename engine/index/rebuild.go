@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/spare"
 	store "quorate/engine/store/index"
+	"quorate/engine/yield"
 )
 
 // Blocks reads blocks that were committed, such as those of an archive.
@@ -360,7 +360,7 @@ func (b *build) readGroups(ctx context.Context, from Blocks, first, last uint64,
 }
 
 // worker returns a worker of the build.
-func (b *build) worker() *spare.Worker {
+func (b *build) worker() *yield.Worker {
 	if b.urgent {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/spare"
 	store "quorate/engine/store/index"
+	"quorate/engine/yield"
 )
 
 // archive is a list of blocks from genesis on.
@@ -173,7 +173,7 @@ func TestRebuildBeside(t *testing.T) {
 func TestRebuildRests(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 3}).Blocks(120)
-	s := spare.New(1)
+	s := yield.New(1)
 	c := openChain(t, Options{Remember: 100, Spare: s})
 	c.groupTxs, c.within = 12, 10
 	commit(t, c, blocks, 50)

@@ -11,8 +11,8 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/metric"
-	"quorate/engine/spare"
 	"quorate/engine/store"
+	"quorate/engine/yield"
 )
 
 // Chains finds the chains that are followed.
@@ -53,7 +53,7 @@ type Config struct {
 	// Room reports why nothing may be written. Nil: there is room.
 	Room func() error
 	// Spare is the time that requests leave; nil has exports take what they want.
-	Spare *spare.Time
+	Spare *yield.Time
 
 	// Workers is how many exports are written at one time. Default 2.
 	Workers int

@@ -25,5 +25,5 @@
 //
 // The actor is [Exports.Run]: it owns the queue and starts at most [Config.Workers]
 // workers. Work that nobody waits for rests in favour of requests, see package
-// [quorate/engine/spare].
+// [quorate/engine/yield].
 package operation

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"quorate/engine/spare"
+	"quorate/engine/yield"
 )
 
 // Compactions rest between two tables while requests arrive and others rest: Badger
 // logs each table, in the goroutine that makes it.
 func TestCompactionsRest(t *testing.T) {
-	s := spare.New(16)
+	s := yield.New(16)
 	d := openSmall(t, t.TempDir(), Options{Spare: s, CompactionMB: 60})
 	db, err := d.use()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 
 	"quorate/engine/metric"
-	"quorate/engine/spare"
 	"quorate/engine/store"
+	"quorate/engine/yield"
 )
 
 const (
@@ -84,7 +84,7 @@ type Options struct {
 	CompactionMB int
 	// Spare is the time for compactions while tables are made again; nil has them take
 	// what they want.
-	Spare *spare.Time
+	Spare *yield.Time
 	// Logger is told of Badger's news; nil discards them.
 	Logger *slog.Logger
 	// Metrics takes the database's metrics; nil keeps them private.

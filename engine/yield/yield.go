@@ -1,10 +1,10 @@
-// Package spare keeps work that nobody waits for from slowing requests down. Such work
+// Package yield keeps background work from slowing requests down. Such work
 // is done in short slices, with a [Worker.Rest] after each: while requests arrive all of
 // it together has a share of the processors, and while none do it has them all.
 //
 // Goroutines have no priorities in Go, and a request that finds all processors taken
 // waits for up to 10 ms. So what may be slow has to make room by itself.
-package spare
+package yield
 
 import (
 	"sync"

@@ -1,4 +1,4 @@
-package spare
+package yield
 
 import (
 	"sync"
