@@ -16,8 +16,8 @@ var evmFunctions = template.FuncMap{
 	"said": func(v any) string { return plain.Text(wordOf(v), 64) },
 	"clip": func(v any, limit int) string { return plain.Text(wordOf(v), limit) },
 	// exact: a whole number of base units as an amount, to the last digit.
-	"exact": exact,
-	"when":  when,
+	"exact": exact, "brief": brief,
+	"when": when,
 	// moment: when an interval begins.
 	"moment": func(unix int64, interval string) string {
 		if interval == "hour" {
@@ -61,6 +61,32 @@ func exact(v, decimals any) (string, error) {
 		return plain.Digits(units) + " × 10^-" + strconv.Itoa(d), nil
 	}
 	return plain.Amount(units, d), nil
+}
+
+// brief is [exact] for lists: at most amountDigits behind the point, and all of it where a
+// reader points at it.
+func brief(v, decimals any) (template.HTML, error) {
+	all, err := exact(v, decimals)
+	if err != nil {
+		return "", err
+	}
+	text, title := briefly(all)
+	if title == "" {
+		return template.HTML(template.HTMLEscapeString(text)), nil
+	}
+	return template.HTML(`<span title="` + title + `">` + template.HTMLEscapeString(text) + `</span>`), nil
+}
+
+// briefly cuts an amount behind its point, and returns all of it if that is more.
+func briefly(all string) (text, title string) {
+	point := strings.IndexByte(all, '.')
+	if point < 0 || len(all) <= point+1+amountDigits {
+		return all, ""
+	}
+	if text = all[:point+1+amountDigits]; strings.Trim(text, "-0.") == "" {
+		return "<" + text[:len(text)-1] + "1", all
+	}
+	return strings.TrimRight(strings.TrimRight(text, "0"), "."), all
 }
 
 // nano writes base units of a coin as 10^-9 of it: gwei of a coin of 18 decimals.

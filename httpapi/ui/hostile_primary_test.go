@@ -74,11 +74,15 @@ func TestPrimaryHostile(t *testing.T) {
 	}
 }
 
-// TestPrimaryAmounts: amounts of nAVAX are shown to the last digit, however large.
+// TestPrimaryAmounts: amounts of nAVAX are shown with six digits behind the point, and all of
+// them where a reader points at them, however large.
 func TestPrimaryAmounts(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"1": "0.000000001", "720000000000000001": "720,000,000.000000001", "1000000000": "1", "0": "0", "": "unknown"} {
-		got := strings.NewReplacer("\u202f", ",", " AVAX", "").Replace(navax(in).Text)
+	for in, want := range map[string]string{
+		"1": "<0.000001 0.000000001", "720000000000000001": "720,000,000 720,000,000.000000001", "1500000000": "1.5 ", "1000000000": "1 ", "0": "0 ", "": "unknown ",
+	} {
+		c := navax(in)
+		got := strings.NewReplacer("\u202f", ",", " AVAX", "").Replace(c.Text + " " + c.Title)
 		if got != want {
 			t.Errorf("%q is %q, not %q", in, got, want)
 		}

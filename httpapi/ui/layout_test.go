@@ -37,6 +37,13 @@ func TestFunctions(t *testing.T) {
 	f("amount", amount("12", 0), "12")
 	f("amount", amount("12", "unknown"), "12")
 	f("amount", amount("many", 6), "many")
+	for all, want := range map[string][2]string{
+		"1.5": {"1.5", ""}, "12": {"12", ""}, "0.1234567": {"0.123456", "0.1234567"}, "1.0000001": {"1", "1.0000001"},
+		"0.00000000000008792": {"<0.000001", "0.00000000000008792"}, "1\u202f234.123456": {"1\u202f234.123456", ""},
+	} {
+		text, title := briefly(all)
+		f("briefly", text+" "+title, want[0]+" "+want[1])
+	}
 	f("nano", nano("25000000000", 18), "25")
 	f("nano", nano("1", 18), "0.000000001")
 	f("nano", nano("25", 9), "25")

@@ -69,7 +69,9 @@ type cell struct {
 	Kind string // hash: shortened; num: to the right; time: of Unix seconds; badge; raw: in full, monospace; else text
 	Mark string // of a badge: ok, warn, bad, note
 	Note string // behind the text
-	More []cell
+	// Title is all of what the text shows in part, empty if that is all.
+	Title string
+	More  []cell
 }
 
 // bar is a share of a whole.
@@ -115,12 +117,14 @@ func navax(v any) cell {
 	if nAVAX == "" {
 		return cell{Text: "unknown", Kind: "num"}
 	}
-	return cell{Text: plain.Amount(nAVAX, 9) + " AVAX", Kind: "num"}
+	text, title := briefly(plain.Amount(nAVAX, 9))
+	return cell{Text: text + " AVAX", Title: title, Kind: "num"}
 }
 
 // amountCell shows an amount with the asset's symbol, which is a word of strangers, or its ID.
 func amountCell(n *primaryNet, a *shape.AssetAmount) cell {
-	c := cell{Text: plain.Amount(string(a.Amount), a.Denomination), Kind: "num"}
+	c := cell{Kind: "num"}
+	c.Text, c.Title = briefly(plain.Amount(string(a.Amount), a.Denomination))
 	if a.Type == "nft" {
 		c.Text = "NFT"
 	}
