@@ -11,7 +11,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/events"
 	"quorate/engine/metric"
-	"quorate/engine/spare"
+	"quorate/engine/yield"
 	"quorate/httpapi/door"
 	"quorate/httpapi/evm"
 	"quorate/httpapi/limit"
@@ -42,7 +42,7 @@ type Room struct {
 	Health probe.Health
 	Limits *limit.Limiter
 	// Spare is the processors' time that requests leave: history waits for it. Nil: it does not.
-	Spare *spare.Time
+	Spare *yield.Time
 	// Most bounds the open streams, PerClient those of one API key, or address without one, and
 	// Operators those at operators' listeners.
 	Most, PerClient, Operators int
