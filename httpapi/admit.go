@@ -26,10 +26,16 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *door.Route, p *door.Params, 
 	}
 	d := s.cfg.Limits.Admit(
 		func(name string) []byte {
-			if value := limit.Header(&ctx.Request.Header, name); len(value) > 0 || !r.Cookie || name != limit.HeaderKeySDK {
+			value := limit.Header(&ctx.Request.Header, name)
+			switch {
+			case len(value) > 0 || name != limit.HeaderKeySDK:
 				return value
+			case r.Cookie:
+				return ctx.Request.Header.Cookie(keyCookie)
+			case r.KeyParam != "":
+				return keyOf(s, ctx, r)
 			}
-			return ctx.Request.Header.Cookie(keyCookie)
+			return nil
 		},
 		remoteAddr(ctx),
 		limit.Route{
@@ -123,4 +129,17 @@ func passOn(s *Server) door.Handler {
 			return s.cfg.Limits.Charge(client, units)
 		})
 	}
+}
+
+// keyOf returns the API key in a request's parameters. Tools send some word where they have
+// no key, so that one which is not known counts only where keys are asked for.
+func keyOf(s *Server, ctx *fasthttp.RequestCtx, r *door.Route) []byte {
+	key := ctx.QueryArgs().Peek(r.KeyParam)
+	if len(key) == 0 && ctx.IsPost() && !ctx.Request.IsBodyStream() {
+		key = ctx.PostArgs().Peek(r.KeyParam)
+	}
+	if !s.cfg.Limits.RequiresKey() && !s.cfg.Limits.Knows(string(key)) {
+		return nil
+	}
+	return key
 }

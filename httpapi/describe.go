@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/etherscan"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
@@ -144,6 +145,7 @@ var tags = []struct{ prefix, name, doc string }{
 	{"/v1/networks", "primary network", "The P-, X- and C-Chain"},
 	{"/v2/networks", "metrics", "Figures by time"},
 	{"/v1/avg_tps", "metrics", ""},
+	{etherscan.Path, "tools", "Tools that speak Etherscan's dialect"},
 	{"/v1/health-check", "service", "The server itself"},
 	{"/v1/live-check", "service", ""},
 	{"/v2/health-check", "service", ""},
@@ -369,7 +371,7 @@ func (d *describer) refusal(r line, status int) *openapi.Response {
 		return d.failure(r.Refusal.Body, status)
 	case isHealth(r.Answer) && status == fasthttp.StatusServiceUnavailable:
 		return &openapi.Response{Description: "The server cannot do its work.", Content: d.content(r.Answer)}
-	case r.Node: // a chain's RPC has errors of its own
+	case r.Node, r.Pattern == etherscan.Path: // they have errors of their own
 		return d.failure(shape.Any{}, status)
 	case status == 0:
 		return &openapi.Response{Ref: "#/components/responses/Other"}

@@ -48,7 +48,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		scope = c.scope
 		c.since.Store(begun.UnixNano())
 	}
-	path := ctx.URI().PathOriginal()
+	path := dialectPath(ctx, ctx.URI().PathOriginal())
 	rt, p := s.router.Find(path)
 	if rt == nil || !scope.Serves(rt.Access) {
 		s.noRoute(ctx, path, rt == nil && scope != door.ForOperators)
@@ -87,6 +87,14 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 // count as in flight: a client that is slow to send costs none of these places.
 func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *door.Endpoint, p door.Params) {
 	size := ctx.Request.Header.ContentLength()
+	var body *body
+	var f *door.Failure
+	defer func() { s.bodies.put(body) }()
+	// The key may be in a form: one that is short has arrived.
+	early := e.KeyParam != "" && size > 0 && size <= prefetched && !p.Waiting
+	if early {
+		body, f = s.readBody(ctx, e.Route)
+	}
 	if before, ok := ctx.UserValue(admitted{}).(door.Params); ok {
 		p, p.Waiting = before, false
 	} else {
@@ -102,8 +110,9 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *door.Endpoint, p do
 			return
 		}
 	}
-	body, f := s.readBody(ctx, e.Route)
-	defer s.bodies.put(body)
+	if !early {
+		body, f = s.readBody(ctx, e.Route)
+	}
 	if size < 0 && body != nil && !s.chargeMore(ctx, &p, bodyUnits(len(body.b))) { // it had not said how long it is
 		s.cfg.Limits.Owe(p.Client, bodyUnits(len(body.b)))
 		return

@@ -23,6 +23,7 @@ func routes(s *Server) []door.Route {
 	list = append(list, s.evm.Routes()...)
 	list = append(list, s.icm.Routes()...)
 	list = append(list, exportsOf(s).Routes()...)
+	list = append(list, etherscanOf(s).Routes()...)
 	list = append(list, s.stream.Routes()...)
 	list = append(list, s.hooks.Routes()...)
 	list = append(list, s.primary.Routes()...)

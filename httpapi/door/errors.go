@@ -87,7 +87,10 @@ func Fail(ctx *fasthttp.RequestCtx, f *Failure) {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, RetrySeconds(f.RetryAfter))
 	}
 	body := ctx.Response.SwapBody(nil)[:0]
+	own, _ := ctx.UserValue(ErrorForm{}).(func(dst []byte, message string) []byte)
 	switch {
+	case own != nil:
+		body = own(body, f.Message)
 	case isRelayer(ctx):
 		body = AppendRelayerError(body, f.Message)
 	default:
@@ -95,6 +98,10 @@ func Fail(ctx *fasthttp.RequestCtx, f *Failure) {
 	}
 	ctx.Response.SwapBody(body)
 }
+
+// ErrorForm is the key of a request's value with what appends errors in the form that its
+// clients know.
+type ErrorForm struct{}
 
 // isRelayer looks at the path as it was sent: a request may have failed before
 // its path was parsed.

@@ -61,6 +61,9 @@ type Route struct {
 	Chain string
 	// Access says on which listeners the route is served.
 	Access Access
+	// KeyParam is the parameter of the query, or of a form, with an API key: a known one
+	// counts, as do all where the server asks for keys. Empty if there is none.
+	KeyParam string
 	// Probe routes are charged but never refused: answering costs no more than
 	// refusing, and a health check must not fail because others share its address.
 	Probe bool

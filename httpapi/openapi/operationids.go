@@ -91,6 +91,8 @@ var OperationIDs = map[string]string{
 	"PATCH /v1/webhooks/{webhookId}/addresses":                      "addAddressesToWebhook",
 	"POST /v1/webhooks:generateOrRotateSharedSecret":                "generateOrRotateSharedSecret",
 	"GET /v1/webhooks:getSharedSecret":                              "getSharedSecret",
+	"GET /v2/api":                                                   "askExplorer",
+	"POST /v2/api":                                                  "postExplorer",
 	"GET /v2/chains":                                                "listChains",
 	"GET /v2/chains/{chainId}":                                      "getChain",
 	"GET /v2/chains/{chainId}/contracts/{address}/balances":         "getAddressesByBalanceOverTime",

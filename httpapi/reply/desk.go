@@ -102,7 +102,7 @@ func (d *Desk) sendKept(ctx *fasthttp.RequestCtx, k *Key) bool {
 	}
 	d.headers(ctx)
 	if found.about != nil {
-		tellSync(ctx, found.about)
+		TellSync(ctx, found.about)
 	}
 	if found.encoding != "" {
 		ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)
@@ -130,9 +130,9 @@ const (
 	HeaderGaps = "X-Chain-Gaps"
 )
 
-// tellSync says in the headers that a chain's index is behind, and how far, and what
+// TellSync says in the headers that a chain's index is behind, and how far, and what
 // is missing of it.
-func tellSync(ctx *fasthttp.RequestCtx, c Marked) {
+func TellSync(ctx *fasthttp.RequestCtx, c Marked) {
 	if _, gaps := c.Gaps(); gaps != "" {
 		ctx.Response.Header.Set(HeaderGaps, gaps)
 	}

@@ -148,7 +148,7 @@ func (r *Request) Parse() *door.Failure {
 // About says that the answer is about a chain, whose state its headers have.
 func (r *Request) About(chain Marked) {
 	r.about = chain
-	tellSync(r.Ctx, chain)
+	TellSync(r.Ctx, chain)
 }
 
 // Mark binds the answer to the last block of a chain.

@@ -76,7 +76,7 @@ func run(in io.Reader, out io.Writer) error {
 		"import (\n\"context\"\n\"encoding/json\"\n\"iter\"\n\"net/url\"\n)\n\n")
 	for _, path := range slices.Sorted(maps.Keys(g.doc.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(g.doc.Paths[path])) {
-			if strings.HasPrefix(path, "/v1") || strings.HasPrefix(path, "/v2") {
+			if (strings.HasPrefix(path, "/v1") || strings.HasPrefix(path, "/v2")) && path != "/v2/api" { // that has clients of its own
 				g.operation(strings.ToUpper(method), path, g.doc.Paths[path][method])
 			}
 		}
