@@ -1,40 +1,39 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/hex"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/history"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
 	"quorate/httpapi/ui"
 )
 
-// LogReader is a [Chain] that has the logs of transactions at hand: the index does not,
-// and the API does not return them, but the page of a transaction shows them.
-type LogReader interface {
-	// Logs returns the logs of a transaction of a block, and otherwise why they cannot be
-	// had in words for people.
-	Logs(ctx context.Context, number uint64, tx evm.Hash) ([]evm.Log, error)
+// PastKeeper is a [Chain] whose archive is at hand: the index has no logs, and the API does
+// not return them, but the page of a transaction shows them.
+type PastKeeper interface {
+	// Past answers what is asked of the chain's past.
+	Past() *history.History
 }
 
 // Logs implements [ui.Config.Logs].
 func (a inProcess) Logs(chainID, block, tx string) ([]ui.Log, error) {
-	var reader LogReader
+	var keeper PastKeeper
 	if a.s.cfg.Chains != nil {
 		if c, ok := a.s.cfg.Chains.Chain(chainID); ok {
-			reader, _ = c.(LogReader)
+			keeper, _ = c.(PastKeeper)
 		}
 	}
 	number, err := strconv.ParseUint(block, 10, 64)
 	var hash evm.Hash
-	if err != nil || !door.ParseHex([]byte(tx), hash[:]) || reader == nil {
+	if err != nil || !door.ParseHex([]byte(tx), hash[:]) || keeper == nil {
 		return nil, &ui.Error{Status: fasthttp.StatusNotFound, Message: "the logs are not at hand"}
 	}
-	logs, err := reader.Logs(a.s.work, number, hash)
+	logs, err := keeper.Past().TxLogs(a.s.work, number, hash)
 	if err != nil {
 		return nil, &ui.Error{Status: fasthttp.StatusNotFound, Message: err.Error()}
 	}

@@ -12,6 +12,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/follow/verdict"
+	"quorate/engine/history"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	evmsource "quorate/engine/source/evm"
@@ -67,6 +68,7 @@ type EVM struct {
 	second *verdict.Lane
 	// settling checks the blocks that are committed at the head; its owner is the sink.
 	settling *settling
+	past     *history.History
 
 	served     atomic.Bool
 	traced     atomic.Bool                // a node had the debug API

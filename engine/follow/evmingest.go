@@ -31,6 +31,7 @@ func (c *EVM) keep() error {
 	s := NewSink(a, c.index, evmarchive.Append, evmarchive.NewReader(a), c.cfg.Room)
 	s.rewind = func(ctx context.Context, to uint64) error {
 		defer c.keeper.Load().changed() // some tables are made again then
+		defer c.past.Forget()
 		return c.rows.Rewind(ctx, s.reader, to)
 	}
 	s.check = c.checkNew

@@ -16,6 +16,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/consensus"
 	"quorate/engine/follow/verdict"
+	"quorate/engine/history"
 	"quorate/engine/index"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
@@ -44,6 +45,12 @@ func recordKey(id chain.ID) []byte { return append([]byte("evm/"), id[:]...) }
 func New(cfg Config, onServed func(*EVM)) *EVM {
 	c := &EVM{base: newBase[*evm.Block](cfg.Common, "evm"), cfg: cfg, onServed: onServed}
 	c.settling = c.newSettling()
+	c.past = history.New(places{c}, func() *archive.Archive {
+		if k := c.keeper.Load(); k != nil {
+			return k.sink.archive
+		}
+		return nil
+	})
 	return c
 }
 
