@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -8,6 +10,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/events"
 	"quorate/engine/follow"
+	"quorate/engine/history"
 	"quorate/engine/network"
 )
 
@@ -72,6 +75,20 @@ func (c *EVMs) Head(id chain.ID) (height uint64, ok bool) {
 	hub, _ := c.Hub(id) // followed once, followed always
 	_, tip, err := hub.Tip()
 	return tip.Number, err == nil
+}
+
+// Past answers a call of a chain's RPC about what is archived; ok is false if a node has to
+// answer. The error is for the client.
+func (c *EVMs) Past(ctx context.Context, id chain.ID, method string, params []byte) (result []byte, ok bool, err error) {
+	of, found := c.ByID(id)
+	if !found {
+		return nil, false, nil
+	}
+	result, err = of.Past().Call(ctx, method, params)
+	if errors.Is(err, history.ErrNode) {
+		return nil, false, nil
+	}
+	return result, true, err
 }
 
 // claim makes a network the one that indexes a chain: a chain has one writer. It

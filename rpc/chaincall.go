@@ -36,6 +36,7 @@ type chainCall struct {
 	id, params []byte // as written; nil if it has none
 	method     string
 	fault      *rpcError
+	result     []byte // of a call that is answered here; nil if it is not
 }
 
 var errTwice = errors.New("a member is there twice")
@@ -200,7 +201,7 @@ func isSubscription(method string) bool {
 // allowed counts the calls that are passed on.
 func (c *chainCalls) allowed() (n int) {
 	for i := range c.list {
-		if c.list[i].fault == nil {
+		if c.list[i].fault == nil && c.list[i].result == nil {
 			n++
 		}
 	}
@@ -216,7 +217,7 @@ func (c *chainCalls) appendAllowed(dst []byte) []byte {
 	dst = append(dst, '[')
 	first := true
 	for i := range c.list {
-		if c.list[i].fault != nil {
+		if c.list[i].fault != nil || c.list[i].result != nil {
 			continue
 		}
 		if !first {
@@ -241,20 +242,28 @@ func (c *chainCall) append(dst, id []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendFaults appends the answers to the calls that are not passed on, separated
+// appendOwn appends the answers to the calls that are not passed on, separated
 // by commas. Nobody waits for one to a call without an id.
-func (c *chainCalls) appendFaults(dst []byte) []byte {
+func (c *chainCalls) appendOwn(dst []byte) []byte {
 	first := true
 	for i := range c.list {
 		call := &c.list[i]
-		if call.fault == nil || call.id == nil && call.fault.Code != codeRequest {
+		switch {
+		case call.fault == nil && (call.result == nil || call.id == nil):
+			continue
+		case call.fault != nil && call.id == nil && call.fault.Code != codeRequest:
 			continue
 		}
 		if !first {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = appendFault(dst, call.fault, call.id)
+		if call.fault != nil {
+			dst = appendFault(dst, call.fault, call.id)
+			continue
+		}
+		dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), call.id...)
+		dst = append(append(append(dst, `,"result":`...), call.result...), '}')
 	}
 	return dst
 }
@@ -274,31 +283,31 @@ func (c *chainCalls) answer() []byte {
 	if c.fault != nil {
 		return append(appendFault(nil, c.fault, nil), '\n')
 	}
-	faults := c.appendFaults(nil)
+	own := c.appendOwn(nil)
 	switch {
-	case len(faults) == 0:
+	case len(own) == 0:
 		return nil
 	case c.batch:
-		return slices.Concat([]byte{'['}, faults, []byte("]\n"))
+		return slices.Concat([]byte{'['}, own, []byte("]\n"))
 	}
-	return append(faults, '\n')
+	return append(own, '\n')
 }
 
 // merge adds the answers to calls that were not passed on to the node's list.
 // What is no list, such as an error about the batch as a whole, stays as it is.
 func (c *chainCalls) merge(answer []byte) []byte {
-	faults := c.appendFaults(nil)
-	if !c.batch || len(faults) == 0 {
+	own := c.appendOwn(nil)
+	if !c.batch || len(own) == 0 {
 		return answer
 	}
 	head, ok := bytes.CutSuffix(bytes.TrimSpace(answer), []byte("]"))
 	switch {
 	case len(bytes.TrimSpace(answer)) == 0: // notifications alone
-		return slices.Concat([]byte{'['}, faults, []byte{']'})
+		return slices.Concat([]byte{'['}, own, []byte{']'})
 	case !ok || !bytes.HasPrefix(head, []byte("[")):
 		return answer
 	case len(bytes.TrimSpace(head)) == 1:
-		return slices.Concat(head, faults, []byte{']'})
+		return slices.Concat(head, own, []byte{']'})
 	}
-	return slices.Concat(head, []byte{','}, faults, []byte{']'})
+	return slices.Concat(head, []byte{','}, own, []byte{']'})
 }

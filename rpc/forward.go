@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
@@ -36,19 +37,13 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	}
 	body := ctx.PostBody()
 	calls := s.callsOf(ctx)
-	var passed []byte
-	if s.cfg.ChainRPC == All {
-		// A copy: the request's memory is used again once we return, and the sender
-		// may still be reading when it gave up waiting.
-		passed = bytes.Clone(body)
-	} else {
+	if s.cfg.ChainRPC != All {
 		s.screen(calls, e)
 		if calls.allowed() == 0 {
 			s.count("bc", "refused").Inc()
 			answerCalls(ctx, calls.answer())
 			return
 		}
-		passed = calls.appendAllowed(make([]byte, 0, len(body)))
 	}
 	select {
 	case s.sending <- struct{}{}:
@@ -61,12 +56,54 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	}
 	work, cancel := context.WithTimeout(s.work, forwardTimeout)
 	defer cancel()
+	here := answerPast(work, s, calls, e)
+	if here && calls.allowed() == 0 {
+		s.count("bc", "archive").Inc()
+		answerCalls(ctx, calls.answer())
+		return
+	}
+	// A copy: the request's memory is used again once we return, and the sender
+	// may still be reading when it gave up waiting.
+	passed := bytes.Clone(body)
+	if s.cfg.ChainRPC != All || here {
+		passed = calls.appendAllowed(passed[:0])
+	}
 	answer, err := s.pass(work, e, passed)
 	if err != nil {
 		s.notForwarded(ctx, e.chain, body, err)
 		return
 	}
 	s.passOn(ctx, calls, &answer, body)
+}
+
+// pastTimeout bounds the time for what is answered of a request from archives.
+const pastTimeout = 10 * time.Second
+
+// answerPast answers the calls that are about what is archived of an EVM chain, and reports
+// whether there were any.
+func answerPast(ctx context.Context, s *Service, calls *chainCalls, e endpoint) (any bool) {
+	if s.cfg.Past == nil || e.sub != "rpc" || s.cfg.ChainRPC == All && !calls.exact {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, pastTimeout)
+	defer cancel()
+	for i := range calls.list {
+		call := &calls.list[i]
+		if call.fault != nil || !json.Valid(call.id) { // without one nobody waits
+			continue
+		}
+		result, ok, err := s.cfg.Past(ctx, e.chain, call.method, call.params)
+		switch {
+		case !ok:
+			continue
+		case err != nil:
+			call.fault = serverError(clip(err.Error(), maxMessage))
+		default:
+			call.result = result
+		}
+		any = true
+	}
+	return any
 }
 
 // pass posts body to what a followed node has for e.
@@ -83,7 +120,7 @@ func (s *Service) passOn(ctx *fasthttp.RequestCtx, calls *chainCalls, answer *so
 	defer func() { release() }()
 	status, contentType := answer.Status, answer.ContentType
 	text := answer.Body
-	if s.cfg.ChainRPC != All && status == fasthttp.StatusOK {
+	if status == fasthttp.StatusOK {
 		text = calls.merge(text)
 	}
 	if status >= fasthttp.StatusInternalServerError && !strings.HasPrefix(contentType, contentJSON) {

@@ -47,6 +47,9 @@ type Config struct {
 	Later func(chain.ID) bool
 	// Head returns the height of an EVM chain, false if it is not known. Nil: of none.
 	Head func(chain.ID) (uint64, bool)
+	// Past answers a call about what is archived of an EVM chain. The error is for the
+	// client; ok is false if a node has to answer. Nil: nothing is archived.
+	Past func(ctx context.Context, id chain.ID, method string, params []byte) (result []byte, ok bool, err error)
 	// ChainRPC says which methods of chain RPC, and of the info API, are passed on.
 	ChainRPC Mode
 	// AllowedHosts are names that requests may be sent to besides IP addresses and

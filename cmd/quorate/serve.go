@@ -323,7 +323,7 @@ func (f *serveFlags) ext(eng *engine.Engine, logs *log.Logs, profiles *profile.P
 		NodeID:  eng.NodeID().String(),
 		Metrics: func() []*metric.Set { return append(eng.Networks().Metrics(), set, process) },
 		Health:  eng.Health(), Chains: eng.Chains(), Forward: eng.Networks(),
-		Learning: eng.Networks().Learning, Later: eng.Networks().Later, Head: eng.EVMs().Head, ChainRPC: f.rpc.parsed(),
+		Learning: eng.Networks().Learning, Later: eng.Networks().Later, Head: eng.EVMs().Head, Past: eng.EVMs().Past, ChainRPC: f.rpc.parsed(),
 		AllowedHosts: append(slices.Clone(f.allowedHosts), publicHost(f.data.publicURL)), Logger: logs.Logger("http"),
 	}
 	if f.admin {
