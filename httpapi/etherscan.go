@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
+	"quorate/engine/history"
 	"quorate/httpapi/door"
 	"quorate/httpapi/etherscan"
 	"quorate/httpapi/reply"
@@ -69,6 +70,9 @@ func (c openedChain) Open(tip *uint64) (etherscan.View, error) {
 	}
 	return whole, nil
 }
+
+// Past implements [etherscan.Chain].
+func (c openedChain) Past() *history.History { return pastOf(c.Chain) }
 
 // forwardCall has the RPC of a chain answer a request with a call in JSON, at its price.
 func forwardCall(s *Server, ctx *fasthttp.RequestCtx, p *door.Params, id chain.ID, body []byte) *door.Failure {

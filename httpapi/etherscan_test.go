@@ -13,7 +13,10 @@ import (
 	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/archive"
+	archiveevm "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
+	"quorate/engine/history"
 	"quorate/engine/index"
 	"quorate/engine/index/indextest"
 	"quorate/httpapi/limit"
@@ -29,6 +32,7 @@ func dialectServer(t testing.TB, cfg Config) (*Server, *indexedChain, []*evm.Blo
 	if err := c.x.Commit(context.Background(), blocks); err != nil {
 		t.Fatal(err)
 	}
+	c.past = history.New(blockPlaces{c.x}, keepBlocks(t, blocks))
 	tokens := map[evm.Address]index.TokenMeta{}
 	for i, a := range indextest.Coins {
 		tokens[a] = index.TokenMeta{Kind: index.ERC20, Name: fmt.Sprintf("Coin %d", i), Symbol: fmt.Sprintf("C%d", i), Decimals: 6, HasDecimals: true}
@@ -43,6 +47,35 @@ func dialectServer(t testing.TB, cfg Config) (*Server, *indexedChain, []*evm.Blo
 		t.Fatal(err)
 	}
 	return s, c, blocks
+}
+
+// blockPlaces are those of an index; nothing is looked for by hash.
+type blockPlaces struct{ *index.Chain }
+
+func (blockPlaces) Block(evm.Hash) (uint64, bool, error) { return 0, false, nil }
+
+func (blockPlaces) Tx(evm.Hash) (uint64, uint32, bool, error) { return 0, 0, false, nil }
+
+// keepBlocks puts blocks into an archive.
+func keepBlocks(t testing.TB, blocks []*evm.Block) func() *archive.Archive {
+	t.Helper()
+	a, err := archive.Open(t.TempDir(), archive.Options{Kind: archive.KindEVM})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var list []archive.Block
+	for _, b := range blocks {
+		list = append(list, archiveevm.BlockOf(b))
+	}
+	if err := a.Append(context.Background(), list); err != nil {
+		t.Fatal(err)
+	}
+	return func() *archive.Archive { return a }
 }
 
 // spoken is an answer in the dialect.
@@ -428,5 +461,66 @@ func TestDialectForward(t *testing.T) {
 	f("action=eth_getBlockByNumber&tag=0x10&boolean=true", `{"id":1,"jsonrpc":"2.0","method":"eth_getBlockByNumber","params":["0x10",true]}`, "0")
 	if resp := get(s, "/api?module=proxy&action=eth_gasPrice"); resp.StatusCode() != 429 {
 		t.Errorf("without units: %d %s", resp.StatusCode(), resp.Body())
+	}
+}
+
+// TestDialectLogs: logs are those of the blocks, by address and topics, in pages, and with
+// topics of which one is enough.
+func TestDialectLogs(t *testing.T) {
+	t.Parallel()
+	s, _, blocks := dialectServer(t, Config{})
+	type row struct {
+		Address, Data, BlockNumber, LogIndex, TransactionHash, TimeStamp string
+		Topics                                                           []string
+	}
+	var all []*evm.Log
+	places := map[*evm.Log]string{}
+	for _, b := range blocks {
+		for i := range b.Txs {
+			for k := range b.Txs[i].Logs {
+				l := &b.Txs[i].Logs[k]
+				all = append(all, l)
+				places[l] = fmt.Sprintf("0x%x/0x%x/%s/0x%x", b.Number, l.Index, b.Txs[i].Hash, b.TimeMilli/1000)
+			}
+		}
+	}
+	f := func(query string, match func(l *evm.Log) bool) {
+		t.Helper()
+		var want, got []string
+		for _, l := range all {
+			if match(l) {
+				want = append(want, places[l])
+			}
+		}
+		for page := 1; len(got) < len(want); page++ {
+			a := tell[[]row](t, s, fmt.Sprintf("module=logs&action=getLogs&page=%d&offset=300&%s", page, query))
+			if a.Status != "1" || len(a.Result) == 0 {
+				t.Fatalf("%s, page %d: %+v", query, page, a)
+			}
+			for _, r := range a.Result {
+				got = append(got, r.BlockNumber+"/"+r.LogIndex+"/"+r.TransactionHash+"/"+r.TimeStamp)
+			}
+		}
+		if len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s: %d logs, want %d", query, len(got), len(want))
+		}
+	}
+	coin, l := indextest.Coins[0], all[len(all)/2]
+	f("", func(*evm.Log) bool { return true })
+	f("address="+coin.String()+"&fromBlock=0&toBlock=latest", func(l *evm.Log) bool { return l.Address == coin })
+	f("topic0="+l.Topics[0].String(), func(o *evm.Log) bool { return len(o.Topics) > 0 && o.Topics[0] == l.Topics[0] })
+	second := all[slices.IndexFunc(all, func(l *evm.Log) bool { return len(l.Topics) > 1 })]
+	both := "topic0=" + second.Topics[0].String() + "&topic1=" + second.Topics[1].String()
+	f(both+"&topic0_1_opr=and", func(o *evm.Log) bool {
+		return len(o.Topics) > 1 && o.Topics[0] == second.Topics[0] && o.Topics[1] == second.Topics[1]
+	})
+	f(both+"&topic0_1_opr=or", func(o *evm.Log) bool {
+		return len(o.Topics) > 0 && o.Topics[0] == second.Topics[0] || len(o.Topics) > 1 && o.Topics[1] == second.Topics[1]
+	})
+	if a := tell[[]row](t, s, "module=logs&action=getLogs&address="+alice.String()); a.Status != "0" || a.Message != "No records found" {
+		t.Errorf("of who logged nothing: %+v", a)
+	}
+	if a := tell[string](t, s, "module=logs&action=getLogs&topic0=0x1"); a.Status != "0" || !strings.Contains(a.Result, "Invalid topic0") {
+		t.Errorf("a topic that is none: %+v", a)
 	}
 }

@@ -156,7 +156,7 @@ func trafficServer(t *testing.T, plan *traffic.Plan, followed int, height, step 
 		fake := sampleChain()
 		fake.alias = ""
 		fake.info.ChainID, fake.info.BlockchainID = fmt.Sprint(50_000+i), plan.Chains[i].String()
-		chains = append(chains, &trafficChain{&indexedChain{fake, x}, plan.Chains[i]})
+		chains = append(chains, &trafficChain{&indexedChain{fakeChain: fake, x: x}, plan.Chains[i]})
 	}
 	s, err := New(Config{Networks: networks{signs("x")}, Chains: chains, TokenKey: []byte("the key of all tests")})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/history"
 	"quorate/engine/index"
 	store "quorate/engine/store/index"
 	"quorate/httpapi/view"
@@ -23,8 +24,11 @@ import (
 // indexedChain is a chain in a real index.
 type indexedChain struct {
 	*fakeChain
-	x *index.Chain
+	x    *index.Chain
+	past *history.History
 }
+
+func (c *indexedChain) Past() *history.History { return c.past }
 
 func (c *indexedChain) View(tip *uint64) (View, error) {
 	v, err := c.x.At(tip)

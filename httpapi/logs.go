@@ -20,20 +20,28 @@ type PastKeeper interface {
 	Past() *history.History
 }
 
+// pastOf returns the past of a chain, nil if it is not at hand.
+func pastOf(c Chain) *history.History {
+	if keeper, ok := c.(PastKeeper); ok {
+		return keeper.Past()
+	}
+	return nil
+}
+
 // Logs implements [ui.Config.Logs].
 func (a inProcess) Logs(chainID, block, tx string) ([]ui.Log, error) {
-	var keeper PastKeeper
+	var past *history.History
 	if a.s.cfg.Chains != nil {
 		if c, ok := a.s.cfg.Chains.Chain(chainID); ok {
-			keeper, _ = c.(PastKeeper)
+			past = pastOf(c)
 		}
 	}
 	number, err := strconv.ParseUint(block, 10, 64)
 	var hash evm.Hash
-	if err != nil || !door.ParseHex([]byte(tx), hash[:]) || keeper == nil {
+	if err != nil || !door.ParseHex([]byte(tx), hash[:]) || past == nil {
 		return nil, &ui.Error{Status: fasthttp.StatusNotFound, Message: "the logs are not at hand"}
 	}
-	logs, err := keeper.Past().TxLogs(a.s.work, number, hash)
+	logs, err := past.TxLogs(a.s.work, number, hash)
 	if err != nil {
 		return nil, &ui.Error{Status: fasthttp.StatusNotFound, Message: err.Error()}
 	}

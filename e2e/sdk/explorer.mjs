@@ -82,6 +82,14 @@ for (const row of moved.filter((_, i) => i % 10 === 0)) {
   const { args } = erc20.parseLog(log) ?? { args: [] };
   same("transfer", [log.address, row.from, row.to, row.value], [row.contractAddress, args[0], args[1], args[2]]);
 }
+const toBlock = BigInt(number), fromBlock = toBlock - 500n;
+const logged = await viem.getLogs({ address: token, fromBlock, toBlock });
+same("logs", logged.length > 20, true);
+same("logs of a contract", (await list("logs", "getLogs", { address: token, fromBlock, toBlock })).map((l) => [l.transactionHash, BigInt(l.logIndex), BigInt(l.blockNumber), l.topics, l.data]),
+  logged.map((l) => [l.transactionHash, BigInt(l.logIndex), l.blockNumber, l.topics, l.data]));
+const topic0 = logged[0].topics[0];
+same("logs by topic", (await list("logs", "getLogs", { topic0, fromBlock, toBlock, offset: 1000 })).map((l) => [l.transactionHash, BigInt(l.logIndex)]),
+  (await node.getLogs({ topics: [topic0], fromBlock, toBlock })).slice(0, 1000).map((l) => [l.transactionHash, BigInt(l.index)]));
 const supply = await viem.readContract({ address: token, abi: erc20Abi, functionName: "totalSupply" });
 same("supply", await list("stats", "tokensupply", { contractaddress: token }), String(supply));
 const [made] = await list("contract", "getcontractcreation", { contractaddresses: contract });

@@ -9,6 +9,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/history"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
 	"quorate/httpapi/reply"
@@ -35,6 +36,8 @@ type Chain interface {
 	// Open returns the chain as it was at a height, or as it is now. The caller closes it.
 	// The errors are those of [index.Chain.At].
 	Open(tip *uint64) (View, error)
+	// Past has the logs of the chain; nil: they are not at hand.
+	Past() *history.History
 	// NodeBalance asks the chain's node for a balance after the block at a height, and
 	// NodeTokenBalances contracts for those of tokens.
 	NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error)

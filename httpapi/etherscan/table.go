@@ -41,6 +41,7 @@ func actions() []action {
 		{module: "block", name: "getblocknobytime", run: getblocknobytime, takes: "`timestamp`, `closest`"},
 		{module: "block", name: "getblockcountdown", run: getblockcountdown, takes: "`blockno`"},
 		{module: "block", name: "getblockreward", run: getblockreward, takes: "`blockno`", lacks: "always refused: blocks have no reward", rowless: true},
+		{module: "logs", name: "getLogs", run: getLogs, takes: "`address`, `fromBlock`, `toBlock`, `topic0` to `topic3`, `topic0_1_opr` and the like, `page`, `offset` (1,000 at most)", lacks: "at most 10,000 blocks; operators are applied in the order of topics"},
 		{module: "token", name: "tokenholderlist", run: tokenholderlist, takes: "`contractaddress`" + byPage, lacks: "in the order of addresses, as transfers tell"},
 		{module: "token", name: "tokeninfo", run: tokeninfo, takes: "`contractaddress`", lacks: "supply, links and prices"},
 		{module: "token", name: "getToken", run: getToken, takes: "`contractaddress`", lacks: "the supply"},
