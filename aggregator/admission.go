@@ -79,7 +79,7 @@ func (a *Aggregator) wait(ctx context.Context, at *attempt, key jobKey) (*kept, 
 	}
 	k, err := c.reply.Wait(ctx)
 	if ctx.Err() != nil && err != nil {
-		// The job may have ended meanwhile; then nobody needs to be told.
+		// The job may have ended meanwhile; then there are no callers to notify.
 		_ = j.calls.TrySend(event{kind: evLeave, caller: c})
 	}
 	j.waiting.Add(-1)
@@ -346,7 +346,7 @@ func (a *Aggregator) askScouts(q Question, set *valset.Set) (asked int) {
 	return asked
 }
 
-// scouted returns the signature in an answer, which nobody has checked yet.
+// scouted returns the signature in an answer, which was not checked yet.
 func scouted(set *valset.Set, answer *Answer) keptPart {
 	i, ok := set.Index(answer.From)
 	if !ok || answer.Refused || answer.Lost || len(answer.Signature) != bls.SignatureLen {

@@ -82,7 +82,7 @@ type Request struct {
 	// names it. One whose epochs are not followed is refused.
 	Destination *chain.ID
 
-	// Ahead says that nobody has asked for the message yet.
+	// Ahead says that no client has asked for the message yet.
 	Ahead bool
 	// Client says on whose behalf the request is made, for fair admission: the ID
 	// of an API key, or an address. Empty for the server's own requests.
@@ -139,7 +139,7 @@ const (
 // Stake reports what became of each part of the signing set's weight when a
 // request failed. Every validator counts in exactly one of Signed, Refused,
 // Invalid, Silent, Unreachable, Pending, Underfunded and Keyless, which sum to
-// Total. Connected is told apart from them.
+// Total. Connected is counted apart from them.
 type Stake struct {
 	Total       uint64
 	Connected   uint64           // to whom there was a connection at the end

@@ -67,7 +67,7 @@ type core struct {
 
 	sums       [excluded + 1]uint64 // weight by state
 	soonWeight uint64               // of voters whose answers can be expected shortly
-	awayWeight uint64               // part of sums[deferred] that nobody expects back soon
+	awayWeight uint64               // part of sums[deferred] that is not expected back soon
 	proofs     []proof
 	checking   bool
 	demands    []demand
@@ -131,7 +131,7 @@ func (c *core) hold(i int) {
 	}
 }
 
-// probe has a reserve voter asked although nobody counts on it.
+// probe has a reserve voter asked although it is not counted on.
 func (c *core) probe(i int) { c.probes = append(c.probes, int32(i)) } // set sizes are bounded
 
 // setAside takes back the answer of voter i, which was caught lying elsewhere
@@ -242,7 +242,7 @@ func (c *core) tryTwin(now time.Duration, i int) bool {
 }
 
 // askFailed records that voter i could not be asked, or that the connection
-// was lost before it answered. gone says that nobody expects it back soon.
+// was lost before it answered. gone says that it is not expected back soon.
 func (c *core) askFailed(now time.Duration, i int, gone bool) {
 	v := &c.voters[i]
 	if v.state != asked && v.state != late {

@@ -20,7 +20,7 @@ const (
 	// sets, with more than about 6,000 validators, the heaviest are kept.
 	maxFailureBytes = 64 << 20 / maxFailedRows
 	// saveFailures bounds what is written of failures in one save, the newest first:
-	// whoever invents messages wears out no disk.
+	// invented messages do not wear out the disk.
 	saveFailures = 1 << 20
 	// notePiece is how much of a failure goes into a note, and notePieces how many notes
 	// it may take.

@@ -73,7 +73,7 @@ func (q *quarantine) count(now time.Time) (n int) {
 	return n
 }
 
-// empty reports cheaply whether nobody is quarantined.
+// empty reports cheaply whether no key is quarantined.
 func (q *quarantine) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -198,7 +198,7 @@ func patience(s standing, median time.Duration) time.Duration {
 	)
 	switch {
 	case s.Missed > 0 || s.unreliable:
-		return 0 // its answer counts when it comes, but nobody waits for it
+		return 0 // its answer counts when it comes, but no request waits for it
 	case s.Latency > 0:
 		return min(multiple*s.Latency+slack, most)
 	case s.Waiting > 1:

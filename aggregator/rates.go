@@ -66,7 +66,7 @@ type RatePoint struct {
 // rates count requests in a ring of slots. To count costs two atomic operations.
 type rates struct {
 	started time.Time
-	turn    sync.Mutex // held by who empties a slot for its next time
+	turn    sync.Mutex // held while a slot is emptied for its next time
 	slots   [rateSlots + 1]rateSlotCounts
 }
 
@@ -118,7 +118,7 @@ func tookBucket(d time.Duration) int {
 	return min(int(i), tookBuckets-1)
 }
 
-// tookCounts is a histogram that nobody adds to any more.
+// tookCounts is a histogram that no longer changes.
 type tookCounts [tookBuckets]uint64
 
 // quantile returns the end of the bucket in which the share q of all ends.

@@ -159,7 +159,7 @@ func (r *registry) runs(key jobKey) bool {
 }
 
 // end takes j off the register and closes its mailbox of callers, in one step,
-// so that nobody joins a job that has ended. It returns those who came too late.
+// so that no caller joins a job that has ended. It returns those who came too late.
 func (r *registry) end(j *job) []event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -119,7 +119,7 @@ func TestInventedMessagesCostLittle(t *testing.T) {
 }
 
 // TestRefusalIsRemembered: asking again at once for what was refused for good
-// asks nobody.
+// asks no node.
 func TestRefusalIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := newFakePeers(equal(5)...)

@@ -27,7 +27,7 @@ func (r *Repeat) Size() int { return len(r.msg.Bytes()) + repeatOverhead }
 
 const repeatOverhead = 256
 
-// ended is a context for questions that are worth asking only if nobody has to wait.
+// ended is a context for questions that are worth asking only if the answer is at hand.
 var ended = func() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	end()

@@ -37,7 +37,7 @@ type Report struct {
 
 	// At is the time of the last answer.
 	At time.Time
-	// Took is how long the collection took; 0 if nobody was asked.
+	// Took is how long the collection took; 0 if no validator was asked.
 	Took time.Duration
 	How  How
 	// Ahead reports that it was signed before anyone asked.

@@ -220,7 +220,7 @@ func (r *results) read(key resultKey, msg *warp.Unsigned, set *valset.Set) (*kep
 	return parseRecord(raw, msg, set)
 }
 
-// publish writes a result to the store and then makes it known, so that nobody
+// publish writes a result to the store and then makes it known, so that no one
 // gets an answer that a kill of the process would take back. A store that hangs
 // or fails does not hold back verified answers for ever: after storeWait they are
 // given out all the same, and after a kill would be collected again.
@@ -427,7 +427,7 @@ func (a *Aggregator) reuse(ctx context.Context, at *attempt, first bool) *kept {
 //
 // The cause may be that the node gave no validator set, as after a restart while it is
 // down. Then it is a result of the last set that was known, checked against that as
-// always. Nobody is asked to sign: a set that may be old is good for what was signed
+// always. No validator is asked to sign: a set that may be old is good for what was signed
 // under it alone.
 func (a *Aggregator) instead(ctx context.Context, at *attempt, cause error) (*kept, How, error) {
 	ctx, cancel := context.WithDeadline(ctx, at.deadline.Add(answerGrace))

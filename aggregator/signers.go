@@ -14,7 +14,7 @@ import (
 )
 
 // signers finds the validators that are to sign. For the proposed height of a known
-// subnet it asks nobody.
+// subnet it asks no node.
 //
 // The source chain must be known whoever is to sign: validators drop questions
 // about chains that they do not know without a word, so a message of an invented
@@ -53,7 +53,7 @@ func (a *Aggregator) signers(ctx context.Context, at *attempt) error {
 	return nil
 }
 
-// empty reports whether nobody in a set can sign.
+// empty reports whether no validator of a set can sign.
 func empty(set *valset.Set) bool { return len(set.Validators) == 0 || set.TotalWeight == 0 }
 
 // destination returns the blockchain whose epoch says at which height a message is going
@@ -77,7 +77,7 @@ func destination(req *Request, msg *warp.Unsigned) (to chain.ID, ok bool) {
 }
 
 // Validators returns the canonical set of a request's signing subnet at its height, 0
-// meaning the proposed one, also a set of which nobody has a key. Errors are of type *[Error].
+// meaning the proposed one, also a set without keys. Errors are of type *[Error].
 func (a *Aggregator) Validators(ctx context.Context, req *Request) (*valset.Set, error) {
 	subnet, received := chain.PrimaryNetworkID, req.Received
 	if req.SigningSubnetID != nil {

@@ -46,7 +46,7 @@ type verdict struct {
 	sum     [bls.SignatureLen]byte // of ok: the aggregate that was checked
 	bad     []int32                // of not ok: validators whose part is invalid; the rest has a valid sum
 	lies    []string               // of bad: the kind of each, for the metrics
-	broken  bool                   // not ok, but nobody can be named: a fault of this program
+	broken  bool                   // not ok, but no signature can be named: a fault of this program
 }
 
 // verifier checks aggregates on as many cores as it has slots. With a slot free
@@ -193,7 +193,7 @@ func (v *verifier) locate(t *checkTask) *verdict {
 	bad := bls.Prune(keys, sigs, t.msg)
 	if len(bad) == 0 {
 		// Parts that are all valid have a valid sum: this is a bug of ours. It ends
-		// the collection, and nobody is blamed for it.
+		// the collection, and no validator is blamed for it.
 		v.log.Error("sum of signatures is invalid but no part is", "signers", t.signers.Count())
 		out.broken = true
 		return out

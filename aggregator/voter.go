@@ -35,7 +35,7 @@ const (
 	busy               // it has as many questions as it may have
 	twin               // another node with its key is to be asked
 	lost               // it is not connected, or the connection ended
-	away               // the same, and nobody expects it back soon
+	away               // the same, and it is not expected back soon
 )
 
 // certainty says what a refusal is worth.

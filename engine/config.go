@@ -27,7 +27,7 @@ import (
 	"quorate/engine/yield"
 )
 
-// Config is everything an [Engine] can be told. Zero values take the defaults
+// Config is the configuration of an [Engine]. Zero values take the defaults
 // given with each field.
 type Config struct {
 	// Nodes are the HTTP addresses of Avalanche nodes to follow, for example
@@ -62,7 +62,7 @@ type Config struct {
 	// Uncompressed leaves what is written to the index as it is.
 	Uncompressed bool
 
-	// Spare is the processors' time that requests leave, for work that nobody waits for;
+	// Spare is the processors' time that requests leave, for background work;
 	// nil has such work take what it wants.
 	Spare *yield.Time
 
@@ -110,7 +110,7 @@ type Config struct {
 	// Metadata says whether the metadata of NFTs are fetched, and how; its Store, Chains and
 	// the like are set by the engine.
 	Metadata nftmeta.Config
-	// OnProgress is told how far the index of a chain is; it must not block.
+	// OnProgress is called with how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 
 	// Metrics takes the metrics of all parts; nil keeps them private.

@@ -29,7 +29,7 @@ func newEVMs() EVMs {
 	return EVMs{owners: make(map[chain.ID]*network.Network), ranks: make(map[*follow.EVM]int), hubs: make(map[*follow.EVM]*events.Hub)}
 }
 
-// All returns the chains that are there so far. Nobody changes the list.
+// All returns the chains that are there so far. The list must not be changed.
 func (c *EVMs) All() []*follow.EVM {
 	if list := c.list.Load(); list != nil {
 		return *list

@@ -19,7 +19,7 @@ type Networks struct {
 	complete func() bool
 }
 
-// All returns the networks that are followed so far. Nobody changes the list.
+// All returns the networks that are followed so far. The list must not be changed.
 func (n *Networks) All() []*network.Network {
 	if list := n.list.Load(); list != nil {
 		return *list

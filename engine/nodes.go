@@ -34,11 +34,11 @@ type member struct {
 	at    source.Endpoint
 	tried chan struct{} // closed by first after the first question, answered or not
 	first sync.Once
-	told  chan struct{} // closed once it has said of which network it is
+	told  chan struct{} // closed once it has answered of which network it is
 
 	// Guarded by the lock of the members:
 	network uint32
-	known   bool // the network is, by memory or because the node told it
+	known   bool // the network is, from memory or by the node's answer
 	assumed bool // it is a network that is remembered, though not of this address
 }
 
@@ -159,7 +159,7 @@ func askNode(ctx context.Context, node *platform.Client) (id uint32, version pla
 	return id, version, err
 }
 
-// heard follows a node that has said of which network it is.
+// heard follows a node that has answered of which network it is.
 func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platform.Version) error {
 	if m != e.members.list[0] && len(e.networks.All()) == 0 {
 		select { // the first node's network goes first, if it is known soon

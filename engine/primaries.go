@@ -33,7 +33,7 @@ func (p PrimaryNetwork) AVAX() chain.ID {
 	return id
 }
 
-// Told returns what nodes say of the network that no block does.
+// Told returns what nodes answer about the network that is in no block.
 func (p PrimaryNetwork) Told() *primary.Told { return p.network.Told() }
 
 // Chain returns a followed chain, or nil.

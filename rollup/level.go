@@ -33,7 +33,7 @@ func (l *Levels) At(number uint32) ([]byte, error) {
 	return l.value, nil
 }
 
-// Back hands over a figure in each bucket from newest down to the first one that has it,
+// Back yields a figure in each bucket from newest down to the first one that has it,
 // with that of the bucket before, of which it is zero if that has none, until take
 // returns false. At returns the figure in a bucket; it is asked from the newest on.
 func Back[F any](newest uint32, at func(number uint32) (f F, ok bool, err error), take func(number uint32, now, before F) bool) error {

@@ -279,7 +279,7 @@ func (r *Roller) endRun() {
 	}
 }
 
-// Changed hands over the buckets that have changed since the last call, and for
+// Changed yields the buckets that have changed since the last call, and for
 // certain the open ones: full ones in their order, then the open ones. It is for
 // after End; what take gets is good until it returns. Full buckets are held in
 // memory until then.

@@ -163,7 +163,7 @@ func TestNoRate(t *testing.T) {
 	}
 }
 
-// Changed hands over what is full in its order, and no more than once; the
+// Changed yields what is full in its order, and no more than once; the
 // open buckets always, and last.
 func TestChanged(t *testing.T) {
 	t.Parallel()

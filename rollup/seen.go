@@ -73,7 +73,7 @@ func (h *Hours) change(hour uint32) *count {
 // Changes returns in how many hours the counts have changed since the last call of Changed.
 func (h *Hours) Changes() int { return len(h.changed) }
 
-// Changed hands over the counts that have changed since its last call. An hour that was
+// Changed yields the counts that have changed since its last call. An hour that was
 // changed stays even if nobody was last seen in it any more: which hours there are then
 // depends on the blocks alone.
 func (h *Hours) Changed(take func(hour uint32, s Seen)) {

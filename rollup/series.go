@@ -1,6 +1,6 @@
 package rollup
 
-// Fill hands over the records of the buckets from newest down to oldest, with
+// Fill yields the records of the buckets from newest down to oldest, with
 // one for each gap between stored ones. stored gives the stored records with
 // numbers up to newest, the newest first, and no more after the chain's first.
 // What take gets is good until it returns.

@@ -124,7 +124,7 @@ type Config struct {
 	// tracked ones whose sets are given. So no client can make us follow others.
 	Allowed []chain.ID
 
-	// OnChange, if not nil, is told what [Keeper.Wanted] returns whenever that
+	// OnChange, if not nil, is called with what [Keeper.Wanted] returns whenever that
 	// changes, by one goroutine in order. It must not block and must not change the slice.
 	OnChange func(wanted []chain.NodeID)
 

@@ -57,7 +57,7 @@ type callerKey struct{}
 // For returns a context whose questions count for a client, who waits for them
 // until deadline: clients take turns when questions have to wait. Without it
 // they count for the server itself. Unlike a context with a deadline it costs
-// nothing as long as nobody waits.
+// nothing as long as there are no waiters.
 func For(ctx context.Context, client string, deadline time.Time) context.Context {
 	return &callerContext{ctx, caller{client, deadline}}
 }
@@ -131,7 +131,7 @@ func newLookups(timeout time.Duration) *lookups {
 
 // look puts a question to the source unless the same one is under way or was
 // answered just now that there is no such thing, and waits for the answer or for
-// the end of ctx. A question that nobody waits for any more is not put.
+// the end of ctx. A question without waiters is not asked.
 func look[T any](ctx context.Context, l *lookups, key lookupKey, ask func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if m, ok := l.missed.Get(key); ok {
@@ -251,7 +251,7 @@ func (l *lookups) next(queue []*lookup) (q *lookup, rest []*lookup) {
 		switch {
 		case c.begun:
 		case c.waiting == 0:
-			l.end(c, nil, context.Canceled) // heard by nobody
+			l.end(c, nil, context.Canceled) // there are no listeners any more
 		case c.key.kind == kindSet && l.sets >= maxSets:
 			keep = append(keep, c)
 		default:

@@ -1,7 +1,7 @@
 // Package valset holds canonical validator sets: who may sign for a subnet at a
 // P-Chain height, in the order that signed messages refer to. A [Keeper] follows
 // the proposed height in the background, so that a request for the current set
-// asks nobody.
+// asks no node.
 package valset
 
 import (

@@ -57,7 +57,7 @@ func (c chains) Chain(name string) (httpapi.Chain, bool) {
 // Chains implements [httpapi.Chains].
 func (c chains) Chains() []httpapi.Chain { return c.seen().chains }
 
-// seen returns the engine's chains with what is told about them, which is made
+// seen returns the engine's chains with what clients see of them, which is made
 // when there are new ones.
 func (c chains) seen() *seenChains {
 	list, old := c.eng.EVMs().All(), c.known.Load()
@@ -203,7 +203,7 @@ func (c *evmChain) ID() chain.ID { return c.EVM.ID() }
 // Info implements [httpapi.Chain].
 func (c *evmChain) Info() *view.ChainInfo { return c.info }
 
-// info is what is told about a chain.
+// info is what clients see of a chain.
 func (c chains) info(e *follow.EVM) *view.ChainInfo {
 	d := e.Details()
 	info := &view.ChainInfo{
@@ -239,7 +239,7 @@ func (c chains) info(e *follow.EVM) *view.ChainInfo {
 	return info
 }
 
-// publicURL returns the address that clients are told, and whether it is one.
+// publicURL returns the address that clients see, and whether it is one.
 func publicURL(s string) (string, bool) {
 	u, err := url.Parse(s)
 	ok := err == nil && u.Hostname() != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https")

@@ -17,7 +17,7 @@ import (
 )
 
 // A server answers the commands that work on its data folder through a socket in
-// that folder: who may read the folder may ask, and nobody else can.
+// that folder: who may read the folder may ask, and no one else can.
 
 const (
 	controlName = "control.sock"

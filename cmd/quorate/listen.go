@@ -90,7 +90,7 @@ func (f *listenFlags) adminAddr() (addr string, shared bool) {
 	return defaultAdmin, false
 }
 
-// onlyThisMachine reports whether nobody else can connect to a host.
+// onlyThisMachine reports whether no other machine can connect to a host.
 func onlyThisMachine(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()

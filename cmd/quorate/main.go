@@ -43,7 +43,7 @@ func main() {
 		first := <-signals // asks for an orderly end
 		time.AfterFunc(time.Duration(drainFor.Load())+time.Duration(stopTimes)*lastResort, giveUp)
 		end(fmt.Errorf("%s signal received", first))
-		again := <-signals // the second ends the process at once, as if nobody took it
+		again := <-signals // the second ends the process at once, as if no handler were there
 		signal.Reset(again)
 		if s, ok := again.(syscall.Signal); !ok || syscall.Kill(os.Getpid(), s) != nil {
 			os.Exit(exitFailed)
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	if err == nil {
 		return exitDone
 	}
-	// What cannot be told to stderr cannot be told at all.
+	// What cannot be written to stderr cannot be reported.
 	_, _ = fmt.Fprintf(std.err, "quorate: %v\n", err)
 	var usage usageError
 	if errors.As(err, &usage) {

@@ -16,9 +16,9 @@ import (
 
 // notifier reports to the service manager what the server does, by the protocol of
 // sd_notify(3): one datagram of lines NAME=value to the socket in NOTIFY_SOCKET. Without
-// that variable it reports to nobody.
+// that variable it does not report.
 type notifier struct {
-	conn net.Conn // nil: there is nobody to tell
+	conn net.Conn // nil: there is no service manager
 	log  *slog.Logger
 	// watch is how often the manager wants to hear of the server; 0: never.
 	watch    time.Duration

@@ -10,7 +10,7 @@ import (
 
 // onHangup takes SIGHUP from now on, which would end the process. For each that
 // comes after begin was called, files are read again. stop waits for the end of that.
-// SIGPIPE is taken too: a server goes on when nobody reads its log any more.
+// SIGPIPE is taken too: a server goes on when its log is no longer read.
 func onHangup() (begin func(log *slog.Logger, reload func() error), stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)

@@ -13,7 +13,7 @@ import (
 
 // The times of a stop, all from the signal on. Each part bounds its own stop and
 // says what hung; lastResort is for what none of them has foreseen, such as a
-// standard error that nobody reads.
+// standard error that is not read.
 const (
 	// forwardTime is what requests that wait for a node or a plugin are given: less
 	// than the others, so that they are answered.
@@ -64,7 +64,7 @@ func giveUp() {
 		defer close(said)
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		// What cannot be told to stderr cannot be told at all.
+		// What cannot be written to stderr cannot be reported.
 		_, _ = fmt.Fprintf(os.Stderr, "quorate: the stop has not ended within %s; this is what hangs:\n%s\n", lastResort, stacks)
 	}()
 	select {

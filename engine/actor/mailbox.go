@@ -41,7 +41,7 @@ type Mailbox[T any] struct {
 
 	mu     sync.Mutex // guards what follows
 	queue  []T
-	space  chan struct{} // closed and replaced when room appears; nil while nobody waits
+	space  chan struct{} // closed and replaced when room appears; nil while there are no waiters
 	closed bool
 	shed   uint64
 }

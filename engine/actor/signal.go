@@ -6,7 +6,7 @@ import "sync"
 // All methods may be called at once.
 type Signal struct {
 	mu sync.Mutex
-	ch chan struct{} // nil while nobody waits
+	ch chan struct{} // nil while there are no waiters
 }
 
 // Wait returns a channel that the next [Signal.Tell] closes. Take it before looking at

@@ -130,13 +130,13 @@ type Archive struct {
 	codec *Codec
 	stats stats
 
-	// rewriting is held by whoever replaces, removes or seals files of blocks, and
+	// rewriting is held by the goroutine that replaces, removes or seals files of blocks, and
 	// taken before appending.
 	rewriting sync.Mutex
 	// moving is held while a file takes the place of another of its name, until segs says
-	// so: whoever has read one file for the other waits for it, see [Archive.changed].
+	// so: a reader that has read one file for the other waits for it, see [Archive.changed].
 	moving sync.RWMutex
-	// appending is held by whoever writes the live segment; it guards live.
+	// appending is held by the goroutine that writes the live segment; it guards live.
 	appending sync.Mutex
 	live      *journal // of the last segment, nil if that is sealed or there is none
 	packed    []byte   // kept from one call of Append to the next

@@ -23,7 +23,7 @@ type Block struct {
 // NoteType says what a note is about. The codec of the kind of block defines them.
 type NoteType uint8
 
-// Note is what a node said beside the blocks.
+// Note is what a node answered beside the blocks.
 type Note struct {
 	Height uint64 // the block to which it belongs
 	Type   NoteType

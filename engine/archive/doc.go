@@ -22,7 +22,7 @@
 //
 // # Corrections and repairs
 //
-// What was archived and is false is corrected by a note: whoever has read the blocks and the
+// What was archived and is false is corrected by a note: a reader of the blocks and the
 // notes has all that is true, and nothing that was told is changed without a trace.
 // [Archive.Replace] is for repairs of this copy alone. It puts the same blocks in their
 // place, as their IDs show, with bytes that this copy lacks: those that were damaged, the

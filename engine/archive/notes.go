@@ -30,7 +30,7 @@ type noteUnit struct {
 
 // notes are the notes of an archive.
 type notes struct {
-	writing sync.Mutex // held by whoever adds notes; guards live
+	writing sync.Mutex // held while notes are added; guards live
 	live    *journal
 
 	mu    sync.RWMutex // guards files

@@ -210,7 +210,7 @@ func (a *Archive) noteHeads(nf *noteFile) error {
 
 // Mend writes again each file whose head, index or end is damaged, from its own
 // blocks; and the files of notes that are damaged, from those notes that are not. It
-// asks nobody for blocks: see [Archive.Repair].
+// asks no node for blocks: see [Archive.Repair].
 func (a *Archive) Mend(ctx context.Context, found []Damage) error {
 	for i := range found {
 		d := &found[i]

@@ -174,7 +174,7 @@ func removeLeft(d disk, tmp string) error {
 	return plain("remove the temporary file", err)
 }
 
-// plain says what failed without the path, which is nobody's business who calls
+// plain says what failed without the path, which does not concern callers of the API
 // an API.
 func plain(what string, err error) error {
 	if err == nil {

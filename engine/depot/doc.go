@@ -13,7 +13,7 @@
 // list has the order of heights, SUM are the first 32 of the SHA-256 of the object in hex.
 //
 // Borders follow from heights alone: a span of EVM blocks or of containers of the C-Chain
-// ends before a multiple of 1,024, others before one of 8,192. Whoever has a whole span
+// ends before a multiple of 1,024, others before one of 8,192. A server that has a whole span
 // puts it, unless one that begins there is in the list. Two servers that put at once make
 // two objects, which never overwrite each other; that is why no lease and no conditional
 // write is needed.

@@ -11,7 +11,7 @@ import (
 	"quorate/engine/index"
 )
 
-// Block is a block with all that can be told of it. It is shared: do not change it.
+// Block is a block with all that is known of it. It is shared: do not change it.
 type Block struct {
 	index.Header
 	Txs      []*index.Tx
@@ -115,7 +115,7 @@ func (b *Block) weight() int {
 	return n
 }
 
-// each hands over the events of a block from a number on, until take returns false.
+// each yields the events of a block from a number on, until take returns false.
 func (b *Block) each(from uint32, take func(e *Event) bool) {
 	n := uint32(0)
 	e := Event{Block: b}

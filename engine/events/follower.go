@@ -20,10 +20,10 @@ const (
 	batchWeight = 2_000
 )
 
-// Batch is what a follower is told at once: events, or a retraction, or neither.
+// Batch is what a follower gets at once: events, or a retraction, or neither.
 type Batch struct {
 	Events []Event
-	// Retracted says that all that was told of blocks above Stands is void.
+	// Retracted says that all that was delivered of blocks above Stands is void.
 	Retracted bool
 	Stands    Head
 	// After is the position behind all of it. It may be further than the last event.
@@ -46,10 +46,10 @@ type Follower struct {
 	closed bool
 }
 
-// At returns the position behind what was told.
+// At returns the position behind what was delivered.
 func (r *Follower) At() Position { return r.at }
 
-// Filter returns what the follower is told.
+// Filter returns what the follower gets.
 func (r *Follower) Filter() Filter { return r.filter }
 
 // Close ends the follower.
@@ -163,7 +163,7 @@ func (r *Follower) read(b *Batch, most int) error {
 	}
 	defer v.Close()
 	if stands, is := r.corrected(); is {
-		return r.retract(v, max(stands, v.First()), b) // nothing below was told
+		return r.retract(v, max(stands, v.First()), b) // nothing below was delivered
 	}
 	tip := v.Tip().Number
 	if r.at.Trail.n > 0 {
@@ -204,7 +204,7 @@ func (r *Follower) read(b *Batch, most int) error {
 	return nil
 }
 
-// skip goes behind the last block, whose events are told or not wanted.
+// skip goes behind the last block, whose events are delivered or not wanted.
 func (r *Follower) skip(v *index.View, tip uint64) error {
 	if r.at.Height > tip || r.at.Height == tip && r.at.Passed == whole {
 		return nil

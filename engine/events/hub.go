@@ -26,7 +26,7 @@ const (
 )
 
 // Hub keeps the newest blocks of a chain for all who follow it: each is read once. It
-// keeps nothing while nobody does. All methods may be called at any time.
+// keeps nothing while there are none. All methods may be called at any time.
 type Hub struct {
 	chain Chain
 

@@ -33,7 +33,7 @@ type Trail struct {
 	n      int
 	hashes [len(distances)][hashLen]byte
 	// corrected is the chain's last correction when the block was read: later ones make
-	// what was told void though the chain has the same blocks.
+	// what was delivered void though the chain has the same blocks.
 	corrected [hashLen]byte
 }
 
@@ -110,7 +110,7 @@ func ParsePosition(s string) (p Position, err error) {
 	for i := range p.Trail.n {
 		copy(p.Trail.hashes[i][:], raw[i*hashLen:])
 	}
-	// Without a hash a position could be of any chain: only one that has told nothing may.
+	// Without a hash a position could be of any chain: only one that has delivered nothing may.
 	if p.Trail.n == 0 && p.Passed != 0 {
 		return p, ErrPosition
 	}
@@ -125,7 +125,7 @@ func ParsePosition(s string) (p Position, err error) {
 // has reports whether the trail's hash at a place is that of a block.
 func (t *Trail) has(i int, h *evm.Hash) bool { return [hashLen]byte(h[:hashLen]) == t.hashes[i] }
 
-// fits reports whether the position is behind a block, or told nothing yet.
+// fits reports whether the position is behind a block, or has delivered nothing yet.
 func (p *Position) fits(h *evm.Hash) bool { return p.Trail.n == 0 || p.Trail.has(0, h) }
 
 // trailOf reads the trail of a block.

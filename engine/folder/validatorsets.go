@@ -14,7 +14,7 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// ValidatorSetsConfig says which validator sets [ValidatorSets] hands over.
+// ValidatorSetsConfig says which validator sets [ValidatorSets] yields.
 type ValidatorSetsConfig struct {
 	// DataDir is used by no server.
 	DataDir string
@@ -74,7 +74,7 @@ func ValidatorSets(ctx context.Context, cfg ValidatorSetsConfig) (err error) {
 // errNoSets means that a folder's rows do not have the validator sets of a height.
 var errNoSets = errors.New("the rows do not have its validator sets: they follow from all blocks from the genesis on, which --genesis-file names")
 
-// at hands over the sets of one height.
+// at yields the sets of one height.
 func (cfg *ValidatorSetsConfig) at(v *pchain.View, height uint64) error {
 	if tip := v.Tip().Height; height > tip {
 		return fmt.Errorf("the P-Chain is indexed up to %d", tip)

@@ -73,7 +73,7 @@ type Config struct {
 	// Timeout bounds a run; one that takes longer fails. Default 10 s or Frequency,
 	// whichever is less; it must not be above Frequency.
 	Timeout time.Duration
-	// Logger is told whenever a check starts to fail or to pass; nil discards it.
+	// Logger logs whenever a check starts to fail or to pass; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes gauges and counters; nil: a set of its own.
 	Metrics *metric.Set

@@ -242,7 +242,7 @@ func (b *builder) takeRoles(tx *evm.Tx) {
 	}
 }
 
-// creations hands over the contracts that a transaction made, and who made them.
+// creations yields the contracts that a transaction made, and who made them.
 func creations(tx *evm.Tx, take func(made, creator *evm.Address, typ evm.CallType)) {
 	if tx.Failed {
 		return
@@ -291,7 +291,7 @@ func (b *builder) transfer(ref *BlockRef, tx *evm.Tx, t *Transfer) error {
 	return nil
 }
 
-// move takes amount from one balance and adds it to another; nobody is the zero address.
+// move takes amount from one balance and adds it to another; minting and burning use the zero address.
 func (b *builder) move(token, from, to *evm.Address, amount *uint256.Int) error {
 	if err := b.change(from, token, amount, true); err != nil {
 		return err

@@ -22,7 +22,7 @@ type Block struct {
 // The block is good until it returns.
 type BlockFunc func(b *Block) (more bool)
 
-// Blocks hands over the blocks of the chain.
+// Blocks yields the blocks of the chain.
 func (v *View) Blocks(p Page, take BlockFunc) ([]byte, error) {
 	var out Block
 	var n uint64 // transactions up to out, if it is counted

@@ -19,7 +19,7 @@ func (c *Chain) setLast(cur *cursor) {
 // change is missed.
 func (c *Chain) Changed() <-chan struct{} { return c.changed.Wait() }
 
-// WholeTxs hands over the transactions of a block in their order, each as [View.Tx]
+// WholeTxs yields the transactions of a block in their order, each as [View.Tx]
 // returns it. They may be kept.
 func (v *View) WholeTxs(number uint64, take func(tx *Tx)) error {
 	if number > v.tip.Number || number < v.First() {
@@ -56,7 +56,7 @@ func (v *View) Warps(number uint64) (list []Warp, err error) {
 	return list, err
 }
 
-// each hands over the rows below a prefix, whose keys go on with suffix bytes.
+// each yields the rows below a prefix, whose keys go on with suffix bytes.
 func (v *View) each(prefix key, suffix int, take func(suffix, value []byte) error) error {
 	rows, err := v.s.Rows(prefix, false)
 	if err != nil {

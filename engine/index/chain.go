@@ -37,9 +37,9 @@ type Options struct {
 	// and Withdrawal events change balances without a transfer. They are kept: nil
 	// are those of the last time. With others balances are stale, see [Chain.Stale].
 	Wrapped []evm.Address
-	// OnSeen is told after a commit of tokens that were moved and NFTs that were
+	// OnSeen is called after a commit with tokens that were moved and NFTs that were
 	// minted, so that their metadata can be fetched. It may repeat tokens. It must
-	// not block, and not keep the slices. OnOlder is told the same after
+	// not block, and not keep the slices. OnOlder is called likewise after
 	// [Chain.CommitBelow].
 	OnSeen, OnOlder func(tokens []SeenToken, nfts []SeenNFT)
 	// Remember is the number of balances to keep in memory, about [RememberBytes] each.
@@ -69,7 +69,7 @@ type Chain struct {
 	named        atomic.Bool // all tokens are found by their names
 	known        tokenSet    // of whose contracts something is known
 	uris         atomic.Bool // whether a URI of any NFT may be known
-	asked        tokenSet    // of which a contract said a balance
+	asked        tokenSet    // of which a contract stated a balance
 	uneven       atomic.Pointer[unevenTokens]
 	runs         heldRuns
 	corrections  atomic.Pointer[[]Correction]
@@ -124,7 +124,7 @@ func (c *Chain) Remembered() int64 { return c.remembered.Load() + c.aside.Load()
 // ID returns the blockchain ID.
 func (c *Chain) ID() chain.ID { return c.id }
 
-// StartAt makes height the first block of an empty chain whose older blocks nobody
+// StartAt makes height the first block of an empty chain whose older blocks no node
 // has, or not yet; see [Chain.CommitBelow]. What adds up over all blocks of a chain is
 // that of those from there on.
 func (c *Chain) StartAt(height uint64) { c.start.Store(height) }

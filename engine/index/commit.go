@@ -39,7 +39,7 @@ func (c *Chain) CommitAfter(ctx context.Context, blocks []*evm.Block, ready func
 	return nil
 }
 
-// tell hands over what was seen in blocks that are committed.
+// tell reports what was seen in blocks that are committed.
 func (c *Chain) tell(tokens []SeenToken, nfts []SeenNFT) {
 	if f := c.opts.OnSeen; f != nil && len(tokens)+len(nfts) > 0 {
 		f(tokens, nfts)

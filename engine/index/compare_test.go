@@ -185,7 +185,7 @@ func callsOf(calls []evm.Call, a evm.Address) (s string) {
 	return s
 }
 
-// rowsOf collects what a list hands over.
+// rowsOf collects what a list yields.
 func rowsOf[T any](read func(take func(*T) bool) ([]byte, error), text func(*T) string) ([]string, []byte, error) {
 	var out []string
 	next, err := read(func(row *T) bool {

@@ -14,14 +14,14 @@
 //     of its first 65,536 items. A log of another shape is no transfer.
 //   - An address has part in a transaction that it sent, that was sent to it, that
 //     created it, in a transfer from or to it, or in a call of any type from or to
-//     it, reverted ones included. The zero address stands for nobody where a
+//     it, reverted ones included. The zero address stands for no one where a
 //     creation has no receiver; in transfers it is an address like others.
 //   - Token balances follow from transfers alone, and those of wrapped native coins
 //     from their Deposit and Withdrawal events too, in the order of the logs. A token
 //     that moves more than an address has lies about its balances: what would fall
 //     below zero stays zero, and is marked as doubtful from then on. Of such a balance,
 //     and of all of a token that is known to be uneven ([Chain.PutUneven]), what its
-//     contract said counts, as far as it was asked. The zero address has no balance
+//     contract stated counts, as far as it was asked. The zero address has no balance
 //     and owns no NFTs. What an address held once is what it had after some block.
 //   - The deployer of a contract is the account whose call made it: the sender of
 //     the transaction, or a contract.

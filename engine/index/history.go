@@ -17,7 +17,7 @@ type history struct {
 	within []byte // what those begin with that count; nil takes all
 }
 
-// walk hands over the newest row of each history that the view sees, in the order of
+// walk yields the newest row of each history that the view sees, in the order of
 // keys, until take has said of Limit rows that they belong to the page and another one
 // does too. It returns the position to go on from, which is what the history of the
 // last row is of, nil at the end. A page may end early where many rows do not belong.

@@ -34,7 +34,7 @@ const (
 // frame, in their order: after the last block before it, or after one of its
 // blocks. Only After and Limit of the page count. A page can be short, or empty,
 // and have a position to go on from. Of a token of [Chain.Uneven] only what its
-// contract said counts, at the heights at which it was asked.
+// contract stated counts, at the heights at which it was asked.
 func (v *View) Holders(token evm.Address, above uint256.Int, f Frame, p Page) ([]Holder, []byte, error) {
 	if p.After != nil && len(p.After) != behindLen && len(p.After) != insideLen {
 		return nil, nil, ErrPosition

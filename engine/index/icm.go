@@ -272,7 +272,7 @@ type ICMList struct {
 	Address *evm.Address // sent by the address or for it
 }
 
-// ICMRows hands over the times that messages were sent or received, the newest first.
+// ICMRows yields the times that messages were sent or received, the newest first.
 func (v *View) ICMRows(of ICMList, p Page, take func(r *ICMRow) (more bool)) ([]byte, error) {
 	l := list{prefix: v.at.key(store.TableICMLists), suffix: heightLen + 4 + 4, inverted: true}
 	switch {

@@ -173,7 +173,7 @@ func (v *View) Newest(l List, a evm.Address) (height uint64, found bool, err err
 // more. The transaction is good until it returns.
 type TxFunc func(tx *Tx) (more bool)
 
-// BlockTxs hands over the transactions of a block, as [View.LatestTxs] does; none
+// BlockTxs yields the transactions of a block, as [View.LatestTxs] does; none
 // if there is no such block. It returns the position to go on from, nil at the end.
 func (v *View) BlockTxs(number uint64, p Page, take TxFunc) ([]byte, error) {
 	if number > v.tip.Number {
@@ -183,7 +183,7 @@ func (v *View) BlockTxs(number uint64, p Page, take TxFunc) ([]byte, error) {
 	return v.heads(p, nil, take)
 }
 
-// LatestTxs hands over the transactions of the chain, only those that failed or
+// LatestTxs yields the transactions of the chain, only those that failed or
 // succeeded if failed is not nil: what lists show of them, so neither base fee,
 // fees offered, transfers nor calls, and of the input the first four bytes.
 func (v *View) LatestTxs(p Page, failed *bool, take TxFunc) ([]byte, error) {
@@ -198,7 +198,7 @@ func (v *View) LatestTxs(p Page, failed *bool, take TxFunc) ([]byte, error) {
 	return v.read(&l, &p)
 }
 
-// AddressTxs hands over the transactions that an address has part in: of transfers
+// AddressTxs yields the transactions that an address has part in: of transfers
 // and calls at least those from and to the address, and of all else what
 // [View.LatestTxs] says.
 func (v *View) AddressTxs(a evm.Address, p Page, take TxFunc) ([]byte, error) {
@@ -259,7 +259,7 @@ func (v *View) listed(number uint64, index uint32, much depth) (*Tx, error) {
 // more. The transfer is good until it returns.
 type TransferFunc func(t *AddressedTransfer) (more bool)
 
-// AddressTransfers hands over the transfers of a kind from or to an address. Only
+// AddressTransfers yields the transfers of a kind from or to an address. Only
 // ERC-721 transfers are listed by address; other kinds are an [ErrKind].
 func (v *View) AddressTransfers(a evm.Address, kind TransferKind, p Page, take TransferFunc) ([]byte, error) {
 	if kind != ERC721 {
@@ -268,7 +268,7 @@ func (v *View) AddressTransfers(a evm.Address, kind TransferKind, p Page, take T
 	return v.transfers(v.at.key(store.TableAddressNFTs).addr(&a), p, take)
 }
 
-// TokenTransfers hands over the transfers of a token, of whatever kind.
+// TokenTransfers yields the transfers of a token, of whatever kind.
 func (v *View) TokenTransfers(token evm.Address, p Page, take TransferFunc) ([]byte, error) {
 	return v.transfers(v.at.key(store.TableTokenTransfers).addr(&token), p, take)
 }

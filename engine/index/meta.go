@@ -102,7 +102,7 @@ func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bo
 	return uri, known, err
 }
 
-// BlockTransfers hands over the transfers of a block in their order. What take gets
+// BlockTransfers yields the transfers of a block in their order. What take gets
 // is good until it returns.
 func (v *View) BlockTransfers(number uint64, take func(t *Transfer)) error {
 	if number > v.tip.Number || number < v.First() {

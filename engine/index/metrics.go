@@ -40,7 +40,7 @@ func (c *Chain) Held() (height uint64, ok bool) {
 	return 0, false
 }
 
-// Buckets hands over the metrics of the buckets from newest down to oldest, the
+// Buckets yields the metrics of the buckets from newest down to oldest, the
 // newest first, also of those without blocks and of those after the chain's last
 // one, but not before its first. What take gets is good until it returns.
 func (c *Chain) Buckets(i rollup.Interval, newest, oldest uint32, take func(number uint32, r *rollup.Record)) error {

@@ -50,7 +50,7 @@ type heldRows struct {
 	v      *View
 	prefix key
 	run    *heldRun
-	at     int // rows that were handed over
+	at     int // rows that were yielded
 
 	rows *store.Rows // nil while the run has rows
 	own  heldRun     // what replaces the run

@@ -55,7 +55,7 @@ const (
 // tx.Calls; it is -1 for the contract that the transaction itself made.
 type PartFunc func(tx *Tx, i int) (more bool)
 
-// AddressParts hands over parts of the transactions of an address, in the order of
+// AddressParts yields parts of the transactions of an address, in the order of
 // [View.AddressTxs] and backward within a transaction unless the page is ascending. Of
 // the transactions it says what AddressTxs does. A page may end early, also empty,
 // with a position, where an address has many transactions without such parts.
@@ -209,7 +209,7 @@ func (v *View) Maker(contract evm.Address) (tx *Tx, call int, found bool, err er
 	return tx, call, found, err
 }
 
-// SignedTxs hands over the transactions that an address sent, that were sent to it,
+// SignedTxs yields the transactions that an address sent, that were sent to it,
 // or that made it, as [View.AddressTxs] does.
 func (v *View) SignedTxs(a evm.Address, p Page, take TxFunc) ([]byte, error) {
 	const roles = RoleSender | RoleReceiver | RoleCreated

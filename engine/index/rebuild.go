@@ -15,7 +15,7 @@ import (
 
 // Blocks reads blocks that were committed, such as those of an archive.
 type Blocks interface {
-	// Read hands over the blocks from one height to another, both included, in their
+	// Read yields the blocks from one height to another, both included, in their
 	// order. Each is a block of its own, which f may keep and does not change.
 	Read(ctx context.Context, from, to uint64, f func(*evm.Block) error) error
 }
@@ -28,7 +28,7 @@ const (
 	// switchWithin is how many blocks may be left to make when new blocks begin to
 	// wait for the switch.
 	switchWithin = 256
-	// restRows is after how many rows work that nobody waits for looks whether to rest.
+	// restRows is after how many rows background work looks whether to rest.
 	restRows = 64
 )
 

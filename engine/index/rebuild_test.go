@@ -381,7 +381,7 @@ func ExampleTable() {
 	// Output: token-balances <nil>
 }
 
-// A load hands over each key once, with its last value, and all in the order of keys,
+// A load yields each key once, with its last value, and all in the order of keys,
 // also where only the end of a key differs; rows of metrics stay with the transaction.
 func TestLoadSorts(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ func (t *tail) size(r *roll) (rows, bytes int) {
 	return rows + hours, bytes + hours*(leadLen+4+rollup.MaxSeenLen)
 }
 
-// rows hands over the rows.
+// rows yields the rows.
 func (t *tail) rows(at *places, set func(key, value []byte) error) error {
 	for i := range t.buckets {
 		b := &t.buckets[i]
@@ -176,7 +176,7 @@ func (m *maker) loadHours(s *store.Snapshot) error {
 	return err
 }
 
-// eachHour hands over the counts of the hours, the newest first and [rollup.Ever] last,
+// eachHour yields the counts of the hours, the newest first and [rollup.Ever] last,
 // until take returns false.
 func (p *places) eachHour(s *store.Snapshot, take func(hour uint32, seen rollup.Seen) bool) error {
 	prefix := p.key(store.TableHours)

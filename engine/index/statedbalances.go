@@ -26,7 +26,7 @@ const maxUneven = 100_000
 // ErrUneven means that so many tokens are uneven that no further one is noted.
 var ErrUneven = errors.New("too many tokens whose events do not add up")
 
-// SaidBalance is what a contract said of an ERC-20 balance after a block.
+// SaidBalance is the ERC-20 balance that a contract stated after a block.
 type SaidBalance struct {
 	Token, Holder evm.Address
 	Height        uint64
@@ -34,7 +34,7 @@ type SaidBalance struct {
 }
 
 // PutUneven notes that the events of a token do not add up, as it turned out at a
-// height: from now on its balances are those that its contract said.
+// height: from now on its balances are those that its contract stated.
 func (c *Chain) PutUneven(ctx context.Context, token evm.Address, height uint64) error {
 	old := *c.uneven.Load()
 	if _, known := old[token]; known {
@@ -97,7 +97,7 @@ func (c *Chain) loadUneven() error {
 	return nil
 }
 
-// PutSaid keeps what contracts said of balances.
+// PutSaid keeps balances that contracts stated.
 func (c *Chain) PutSaid(ctx context.Context, list []SaidBalance) error {
 	if len(list) == 0 {
 		return nil
@@ -114,7 +114,7 @@ func (c *Chain) PutSaid(ctx context.Context, list []SaidBalance) error {
 	return err
 }
 
-// loadAsked fills the set with the tokens of which balances were said: a seek each.
+// loadAsked fills the set with the tokens of which balances were stated: a seek each.
 func (c *Chain) loadAsked() error {
 	s, err := c.db.Snapshot()
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *Chain) TokenWork() (state []byte, err error) {
 	return state, err
 }
 
-// Said returns what a contract said of a balance after a block of the view or, the
+// Said returns the balance that a contract stated after a block of the view or, the
 // last time before, after an earlier one; false if it was not asked until then.
 func (v *View) Said(token, holder evm.Address, height uint64) (s SaidBalance, known bool, err error) {
 	if !v.c.asked.may(&token) {
@@ -201,7 +201,7 @@ func (v *View) EventBalance(holder, token evm.Address) (amount uint256.Int, doub
 	return b.amount, b.doubtful && v.at.of[store.TableTokenBalances].version > 1, err
 }
 
-// settle puts what the contract said in the place of a balance that transfers do not
+// settle puts what the contract stated in the place of a balance that transfers do not
 // tell, and reports whether it belongs in a list. Of an uneven token, and of all while
 // sums lack older blocks, the contract may say more than nothing though there is no
 // row that does: it belongs there if may is set.
@@ -234,7 +234,7 @@ func (v *View) SaidHolders(token evm.Address, limit int) (n int, err error) {
 	return n, nil
 }
 
-// saidWalk goes over what a contract said of all holders.
+// saidWalk goes over what a contract stated for all holders.
 type saidWalk struct {
 	rows   *store.Rows
 	prefix key
@@ -264,7 +264,7 @@ func (w *saidWalk) skip(holder evm.Address) bool {
 }
 
 // said is [View.Holders] of a token whose events do not add up: what counts is what
-// its contract said. ok is false if it was never asked.
+// its contract stated. ok is false if it was never asked.
 func (w *holderWalk) said(p *Page) (next []byte, ok bool, err error) {
 	if len(p.After) == insideLen { // a page before was made by events
 		return nil, false, nil

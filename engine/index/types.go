@@ -99,7 +99,7 @@ type TokenBalance struct {
 	// Doubtful: the token's transfers do not tell the balance. The token has moved
 	// more than there was, or is one of [Chain.Uneven].
 	Doubtful bool
-	// Said: the amount is what the contract said after the block at SaidAt, the
+	// Said: the amount is what the contract stated after the block at SaidAt, the
 	// last time that it was asked.
 	Said   bool
 	SaidAt uint64

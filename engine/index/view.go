@@ -29,7 +29,7 @@ type View struct {
 
 	corrections []Correction // before it was opened
 
-	row   *Tx       // room for what lists hand over
+	row   *Tx       // room for what lists yield
 	block *BlockRef // that was read last
 }
 

@@ -95,7 +95,7 @@ type Config struct {
 	Nodes []source.Endpoint
 	// Prefix goes before the names of chains; the first network's have none.
 	Prefix string
-	// Known is what is remembered of the network, or what its node has told.
+	// Known is what is remembered of the network, or what its node has answered.
 	Known Record
 	// APIs are those of configured chains, which are asked before the nodes are.
 	APIs []API

@@ -48,7 +48,7 @@ type Node struct {
 }
 
 // Nodes returns the nodes by their addresses. One that does not answer to any of those
-// who call it is down; one that nobody has called yet is not listed.
+// who call it is down; one that was not called yet is not listed.
 func (n *Network) Nodes() []Node {
 	n.mu.Lock()
 	clients := slices.Concat([]*source.Client{n.source}, n.shared, n.apart)

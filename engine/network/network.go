@@ -42,7 +42,7 @@ type Network struct {
 	ahead *signAhead
 	// forwards are those of configured chains. They do not change.
 	forwards map[chain.ID]*forwards
-	learned  atomic.Bool   // the node has told all its chains
+	learned  atomic.Bool   // the node has listed all its chains
 	toldAll  chan struct{} // closed then
 	last     *lastSets
 
@@ -61,7 +61,7 @@ type Network struct {
 	facts    Record            // as it is remembered
 	chains   map[string]*Chain // by the name of a primary network's chain
 	attached []*Chain          // those that are indexed, or shall be
-	known    map[chain.ID]bool // all chains that the node has told of
+	known    map[chain.ID]bool // all chains that the node has listed
 	withoutC bool              // the node has no C-Chain
 	// noUpgrades: the node does not say when rules changed.
 	noUpgrades bool
@@ -164,7 +164,7 @@ func (n *Network) SetsTrouble() error { return n.ownSets.Trouble() }
 // Activity is that of the network's peers.
 func (n *Network) Activity() p2p.Activity { return n.peers.Activity() }
 
-// Learned reports whether a node has told which chains there are.
+// Learned reports whether a node has listed its chains.
 func (n *Network) Learned() bool { return n.learned.Load() }
 
 // Go starts an actor of a chain; it ends before what the chain stands on.
@@ -228,7 +228,7 @@ func (n *Network) discover(ctx context.Context) ([]p2p.Address, error) {
 	return out, nil
 }
 
-// AwaitReady waits until the node has told its chains, those that are indexed can be
+// AwaitReady waits until the node has listed its chains, those that are indexed can be
 // asked for, and enough stake of the primary network is connected, or patience or ctx
 // ends.
 func (n *Network) AwaitReady(ctx context.Context) {

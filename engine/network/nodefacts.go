@@ -22,12 +22,12 @@ const (
 	// standingPause is the first wait before a node that did not answer is asked again
 	// how validators stand; it doubles up to the time between two answers.
 	standingPause = time.Second
-	// maxVersions bounds the versions that are told apart: what a peer calls its program
+	// maxVersions bounds the versions that are distinguished: what a peer calls its program
 	// is up to the peer.
 	maxVersions = 256
 )
 
-// told keeps what nodes say of their network that no block does.
+// told keeps what nodes answer about their network that is in no block.
 type told struct {
 	node *platform.Client
 	log  *slog.Logger
@@ -48,7 +48,7 @@ type told struct {
 // nil.
 type Compare func(list []platform.Standing, supply platform.Supply) error
 
-// Told returns what nodes say of the network that no block does. Versions are as old as
+// Told returns what nodes answer about the network that is in no block. Versions are as old as
 // the last look at a node's peers, the rest is known while [Network.WatchStandings] runs.
 func (n *Network) Told() *primary.Told { return n.told.last() }
 
@@ -183,7 +183,7 @@ func (t *told) expire() {
 	}
 }
 
-// publish makes known what was told. It needs mu.
+// publish makes known what was answered. It needs mu.
 func (t *told) publish() {
 	now := &primary.Told{Versions: t.versions, Supply: t.supply, Uptimes: make(map[chain.NodeID]uint32, len(t.standings))}
 	shares := make(map[string]*primary.VersionShare)

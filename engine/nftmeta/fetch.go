@@ -40,7 +40,7 @@ func (m *Metadata) fetch(ctx context.Context, p *place) answer {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		// A gateway waits for what nobody has: that it says nothing is the document's fault.
+		// A gateway waits for what no node has: that it says nothing is the document's fault.
 		var dial *net.OpError
 		silent := p.gateway && !(errors.As(err, &dial) && dial.Op == "dial")
 		return answer{status: Unreachable, faulty: !silent && !errors.Is(err, outbound.ErrRefused)}
@@ -50,7 +50,7 @@ func (m *Metadata) fetch(ctx context.Context, p *place) answer {
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
 		return answer{status: Throttled, wait: retryAfter(resp.Header.Get("Retry-After")), faulty: true}
 	case code != http.StatusOK:
-		// A gateway says 504 of each document that nobody has.
+		// A gateway says 504 of each document that no node has.
 		return answer{status: Unreachable, faulty: code >= 500 && !p.gateway}
 	}
 	a := read(resp)
@@ -72,7 +72,7 @@ func read(resp *http.Response) answer {
 	body := io.Reader(resp.Body)
 	switch strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))) {
 	case "", "identity":
-	case "gzip": // though nobody asked for it
+	case "gzip": // though it was not asked for
 		z, err := gzip.NewReader(io.LimitReader(resp.Body, maxBytes))
 		if err != nil {
 			return answer{status: InvalidMetadata}

@@ -1,4 +1,4 @@
-// Package operation writes what clients ask for and nobody waits for: exports of the
+// Package operation writes what clients ask for and do not wait for: exports of the
 // transactions of addresses into files.
 //
 // An export is accepted with everything it needs pinned: the chains, the height and
@@ -24,6 +24,6 @@
 // never has rows of blocks that were taken back.
 //
 // The actor is [Exports.Run]: it owns the queue and starts at most [Config.Workers]
-// workers. Work that nobody waits for rests in favour of requests, see package
+// workers. Background work rests in favour of requests, see package
 // [quorate/engine/yield].
 package operation

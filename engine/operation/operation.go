@@ -92,7 +92,7 @@ func (o *Operation) Over() bool { return o.Status != Running }
 // HasFile reports whether there is a file to download.
 func (o *Operation) HasFile() bool { return o.Status == Completed || o.Status == Warning }
 
-// FileName returns the name under which the file is told to clients.
+// FileName returns the file's name as clients see it.
 func (o *Operation) FileName() string {
 	return "transactions-" + o.ID + o.Request.Compression.extension()
 }

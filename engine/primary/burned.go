@@ -93,7 +93,7 @@ type BurnedDay struct {
 	Today uint64 // of it on that day
 }
 
-// BurnedDays hands over what was burned of an asset by days, the newest first, from the
+// BurnedDays yields what was burned of an asset by days, the newest first, from the
 // day before one until take returns false, back to the first day on which some was. Before,
 // if it is zero, is after the last block. The day of the last block is not over. known is
 // false if the rows are those of an older version, which are made again.

@@ -129,7 +129,7 @@ func (o *Overlay) deleteTree(list Key, order []byte) error {
 	return w.write(path)
 }
 
-// ScanLive hands over the rows of a live list in their order. They must not be written
+// ScanLive yields the rows of a live list in their order. They must not be written
 // meanwhile.
 func (o *Overlay) ScanLive(list Key, each func(order, value []byte) error) error {
 	if o.flat {

@@ -2,7 +2,7 @@ package primary
 
 import "quorate/engine/chain"
 
-// Told is what nodes say of their network that no block does, as far as they do. Its
+// Told is what nodes answer about their network that is in no block, as far as they do. Its
 // zero value knows nothing. It does not change.
 type Told struct {
 	// Uptimes are for which part of its time a validator of the primary network was seen

@@ -75,7 +75,7 @@ func (o *Overlay) onDisk(key []byte) (value []byte, found bool, err error) {
 	return value, found, err
 }
 
-// Scan hands over the rows whose keys begin with prefix in their order, until each
+// Scan yields the rows whose keys begin with prefix in their order, until each
 // returns false. Rows must not be written meanwhile. It costs as much as was written in
 // the commit so far, and is for what is rare.
 func (o *Overlay) Scan(prefix Key, each func(key, value []byte) (bool, error)) error {

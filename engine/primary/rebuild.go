@@ -12,7 +12,7 @@ import (
 
 // Blocks reads blocks that were committed, such as those of an archive.
 type Blocks interface {
-	// Read hands over the blocks from one height to another, both included, in their
+	// Read yields the blocks from one height to another, both included, in their
 	// order. Each is a block of its own, which f may keep and does not change.
 	Read(ctx context.Context, from, to uint64, f func(*Block) error) error
 }

@@ -92,7 +92,7 @@ func (l *Lane) strangers(blocks []*evm.Block) (fresh []index.SeenToken, height u
 	return list, height, nil
 }
 
-// eachTransfer hands over the transfers of blocks.
+// eachTransfer yields the transfers of blocks.
 func eachTransfer(blocks []*evm.Block, f func(b *evm.Block, t *index.Transfer)) {
 	var room []index.Transfer
 	for _, b := range blocks {

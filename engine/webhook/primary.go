@@ -25,7 +25,7 @@ type derivation interface {
 	// next returns the first block from a height on, up to the horizon of the rows, that
 	// may have a message; ok is false if there is none.
 	next(r *Rows, from uint64) (height uint64, ok bool, err error)
-	// derive hands over the messages of a block, and returns what those of the next blocks
+	// derive yields the messages of a block, and returns what those of the next blocks
 	// follow from.
 	derive(r *Rows, height uint64, out *messages) (derivation, error)
 	// state returns what a record keeps of it, nil if that is nothing.

@@ -62,7 +62,7 @@ type Chain interface {
 	// index.ErrEmpty when no block is indexed yet and index.ErrRollup while the
 	// metrics are not complete; its text says how far they are.
 	RollupState() (s rollup.State, edition uint32, err error)
-	// Buckets hands over the metrics of the buckets from newest down to oldest, also
+	// Buckets yields the metrics of the buckets from newest down to oldest, also
 	// of those without blocks and of those after the last block, but not before the
 	// first one. What take gets is good until it returns.
 	Buckets(i rollup.Interval, newest, oldest uint32, take func(number uint32, r *rollup.Record)) error
@@ -85,7 +85,7 @@ type View interface {
 	First() uint64
 	Tx(hash evm.Hash) (*index.Tx, bool, error)
 	BlockNumber(hash evm.Hash) (uint64, bool, error)
-	// Lists hand over their rows one by one, as far as there is room, and return the
+	// Lists yield their rows one by one, as far as there is room, and return the
 	// position to go on from, nil after the last row. What is handed over is good until
 	// the function returns.
 	BlockTxs(number uint64, p index.Page, take index.TxFunc) ([]byte, error)
@@ -95,7 +95,7 @@ type View interface {
 	AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
 	// SignedTxs leaves out those that only move tokens of the address, or only call it.
 	SignedTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
-	// AddressParts hands over transfers or calls one by one, each with its transaction.
+	// AddressParts yields transfers or calls one by one, each with its transaction.
 	AddressParts(a evm.Address, kind index.Part, p index.Page, take index.PartFunc) ([]byte, error)
 	// Maker returns the transaction that made a contract, and the call that did, -1 if
 	// it was the transaction itself.
@@ -139,7 +139,7 @@ type View interface {
 	HasICM() bool
 	// ICMEvents returns what the chain logged about an interchain message, in its order.
 	ICMEvents(id evm.Hash) ([]index.ICMEvent, error)
-	// ICMRows hands over the times that messages were sent or received, the newest first.
+	// ICMRows yields the times that messages were sent or received, the newest first.
 	ICMRows(of index.ICMList, p index.Page, take func(r *index.ICMRow) bool) ([]byte, error)
 	// HasICMCounts reports whether interchain messages are counted, ICMPeers which chains
 	// they were sent to or received from, and ICMCount how many up to a block.

@@ -286,7 +286,7 @@ func (l *filter) passes(self *chain.ID, r *index.ICMRow) bool {
 		(l.who == nil || *l.who == r.From || *l.who == r.To)
 }
 
-// page is a page of messages in the making. Each chain hands over rows, the newest
+// page is a page of messages in the making. Each chain yields rows, the newest
 // first, until it has as many as the page can need or has passed over too many: then no
 // row behind its last one may be on the page.
 type page struct {

@@ -246,7 +246,7 @@ func (w *chunkWriter) close() {
 
 var partSize = int(reflect.TypeFor[part]().Size())
 
-// figures hands over the value of each bucket from newest down to oldest, which
+// figures yields the value of each bucket from newest down to oldest, which
 // are within the series' bounds. With an error comes the chain that has it.
 func (s *series) figures(newest, oldest uint32, take func(bucket uint32, value []byte)) (evm.Chain, error) {
 	var text []byte
@@ -273,7 +273,7 @@ func (s *series) figures(newest, oldest uint32, take func(bucket uint32, value [
 	return nil, nil
 }
 
-// walk hands over the records of a chain, and checks that none is left out from
+// walk yields the records of a chain, and checks that none is left out from
 // its first on.
 func (s *series) walk(src *source, newest, oldest uint32, take func(bucket uint32, r *rollup.Record)) error {
 	next, gap := newest, false

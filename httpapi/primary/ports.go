@@ -21,7 +21,7 @@ type Network interface {
 	NetworkID() uint32
 	// AVAX returns the ID of the network's coin as an asset.
 	AVAX() chain.ID
-	// Told returns what nodes say of the network that no block does.
+	// Told returns what nodes answer about the network that is in no block.
 	Told() *primary.Told
 	// Chain returns one of its chains; false if that one is not followed.
 	Chain(k primary.Kind) (Chain, bool)
@@ -46,7 +46,7 @@ type Chain interface {
 }
 
 // View reads the rows of a chain of the primary network as they were after its
-// block Tip, as *primary.View does. Lists hand over their rows one by one, at most Limit
+// block Tip, as *primary.View does. Lists yield their rows one by one, at most Limit
 // of them and until take returns false, which leaves that row for the next page. They
 // return the position to go on from, nil after the last row. It is used by one
 // goroutine.
@@ -67,7 +67,7 @@ type View interface {
 	// SpentOf returns outputs that a transaction made and that are spent: what it does not
 	// return is found by its ID. asc is the order in which transactions are asked for.
 	SpentOf(tx *primary.TxRow, asc bool) ([]*primary.Output, error)
-	// BurnedDays hands over what transactions have burned of an asset by days, as Days
+	// BurnedDays yields what transactions have burned of an asset by days, as Days
 	// does sums over stakers; known is false where the rows do not have it.
 	BurnedDays(asset chain.ID, before uint64, take func(*primary.BurnedDay) bool) (known bool, err error)
 	// Locked returns the amount of an asset in outputs that are locked beyond a time, in Unix
@@ -102,7 +102,7 @@ type PlatformView interface {
 	Time() uint64
 	// Exact reports whether all is known from the genesis on.
 	Exact() bool
-	// Days hands over sums over the stakers of a subnet at the end of each day, the newest
+	// Days yields sums over the stakers of a subnet at the end of each day, the newest
 	// first, from the day before a time on; zero is now.
 	Days(subnet chain.ID, before uint64, take func(time uint64, s pchain.Sums) bool) error
 	// Rewarded returns what was paid as rewards in an asset; known is as for BurnedDays.
@@ -110,7 +110,7 @@ type PlatformView interface {
 	// GenesisSupply returns the AVAX that the network started with, and the part of it
 	// that is not locked at the chain's time; known is false without the genesis.
 	GenesisSupply() (all, unlocked uint64, known bool)
-	// FeeDays hands over what validators of L1s have paid, in the same way.
+	// FeeDays yields what validators of L1s have paid, in the same way.
 	FeeDays(f *pchain.FeeFilter, before uint64, take func(*pchain.FeeDay) bool) error
 }
 

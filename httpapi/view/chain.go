@@ -12,7 +12,7 @@ const (
 	FeatureTeleporter = "teleporter"
 )
 
-// ChainInfo is what is told about a chain. Empty members are left out of
+// ChainInfo is what clients see of a chain. Empty members are left out of
 // answers unless said otherwise.
 type ChainInfo struct {
 	// ChainID is the EVM chain number in decimal. Required.

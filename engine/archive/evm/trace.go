@@ -29,7 +29,7 @@ const (
 	// form of [Append]. Earlier releases wrote it.
 	NoteBlock archive.NoteType = 7
 	// NoteCorrection holds a block of which something false was archived, as it is: the same
-	// form. Who has read the block before is told.
+	// form. Those who have read the block before are notified.
 	NoteCorrection archive.NoteType = 8
 )
 

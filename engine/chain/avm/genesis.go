@@ -9,7 +9,7 @@ import (
 // GenesisAsset is an asset that the chain starts with.
 type GenesisAsset struct {
 	Alias string
-	// Tx creates the asset, whose ID is the transaction's. Nobody signed it.
+	// Tx creates the asset, whose ID is the transaction's. It is unsigned.
 	Tx Tx
 }
 

@@ -56,7 +56,7 @@ func Helicon(t testing.TB, name string) (blocks []HeliconBlock) {
 	return blocks
 }
 
-// Lines hands over the lines of a compressed file.
+// Lines yields the lines of a compressed file.
 func Lines(t testing.TB, name string, take func(line []byte)) {
 	t.Helper()
 	raw, err := os.ReadFile(name)

@@ -12,7 +12,7 @@ import (
 type Body interface {
 	// Kind returns the type ID.
 	Kind() TxKind
-	// Funds returns what the transaction spends and makes; nil of those that nobody signs.
+	// Funds returns what the transaction spends and makes; nil of those that are unsigned.
 	Funds() *utxo.Base
 	// Crossing returns what it takes from another chain of the primary network, and what it
 	// hands to one: outputs whose indices as UTXOs follow those of Funds.

@@ -40,7 +40,7 @@ type SetAutoRenewedValidatorConfig struct {
 	Period   uint64 // seconds; zero: it stops
 }
 
-// RewardAutoRenewedValidator ends a cycle. Nobody signs it; the block after it commits,
+// RewardAutoRenewedValidator ends a cycle. It is unsigned; the block after it commits,
 // which begins the next cycle or ends the validation as it was configured, or aborts,
 // which ends it.
 type RewardAutoRenewedValidator struct {

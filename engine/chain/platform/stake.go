@@ -87,14 +87,14 @@ type RemoveSubnetValidator struct {
 	SubnetAuth utxo.Auth
 }
 
-// AdvanceTime moves the chain's time, before Banff. Nobody signs it.
+// AdvanceTime moves the chain's time, before Banff. It is unsigned.
 type AdvanceTime struct {
 	unsigned
 	noRewards
 	Time uint64 // Unix seconds
 }
 
-// RewardValidator ends the time of a validator or delegator. Nobody signs it; the
+// RewardValidator ends the time of a validator or delegator. It is unsigned; the
 // block after it commits, with a reward, or aborts.
 type RewardValidator struct {
 	unsigned

@@ -54,7 +54,7 @@ type Header struct {
 	PChainHeight uint64
 	Epoch        Epoch // zero before Granite
 	// Certificate is the proposer's, in DER form. Without one anybody could
-	// propose, and nobody signed.
+	// propose, and that are unsigned.
 	Certificate []byte
 	Signature   []byte
 	// Block is what the chain's own rules know.

@@ -22,7 +22,7 @@ type version struct {
 var errNobody = errors.New("no other node can be asked")
 
 // judge asks nodes about a block and returns what is true: of what no proof contradicts what
-// most nodes say. Who says something else has told something false.
+// most nodes say. A node that says something else has answered falsely.
 func (l *Lane) judge(ctx context.Context, s *Suspect, parent, b *evm.Block) (*evm.Block, error) {
 	list, err := l.opinions(ctx, s, b)
 	if len(list) > 1 || s.Refuted && len(list[0].votes) > 0 { // else nobody contradicts what is kept

@@ -49,7 +49,7 @@ type Nodes interface {
 // Lane has a sample of the blocks traced by a second node too, beside the
 // ingest and never in its way, and asks nodes about all blocks that are suspect. Where they
 // differ, proofs of balances decide, else the majority; what is false is put right in index
-// and archive, and so is what was told around it. What cannot be decided is asked again.
+// and archive, and so is what was answered around it. What cannot be decided is asked again.
 type Lane struct {
 	log   *slog.Logger
 	nodes Nodes
@@ -129,7 +129,7 @@ func (l *Lane) Refuted(from, to uint64, why error) {
 	l.accuse(to, why.Error())
 }
 
-// Blame holds something false against a node: others go first, and what was told around it is
+// Blame holds something false against a node: others go first, and what was answered around it is
 // asked of them.
 func (l *Lane) Blame(n evmsource.Teller, height uint64, why string) {
 	if l.nodes.Lies(n) {

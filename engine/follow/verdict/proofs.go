@@ -28,7 +28,7 @@ const (
 // NearHead is how many blocks a chain's index may lack to be at the chain's head.
 const NearHead = 64
 
-// Proofs has a sample of the balances that nodes told proven by the state roots of
+// Proofs has a sample of the balances that nodes answered proven by the state roots of
 // their blocks, beside the ingest and never in its way.
 type Proofs struct {
 	log     *slog.Logger

@@ -16,7 +16,7 @@ type Suspect struct {
 	From   uint64 `json:"from"`
 	To     uint64 `json:"to"`
 	Reason string `json:"reason"`
-	// Accused: something false was told, of them or of blocks around them. Otherwise nodes
+	// Accused: a node answered falsely, about them or blocks around them. Otherwise nodes
 	// contradict each other and none is more credible.
 	Accused bool `json:"accused,omitempty"`
 	// Refuted: a proof contradicts what is kept of a block of the range, so that nodes

@@ -123,7 +123,7 @@ type FeeDay struct {
 	Today  uint64 // of it on that day
 }
 
-// FeeDays hands over the fees of validators of L1s by days as [View.Days] does, back to
+// FeeDays yields the fees of validators of L1s by days as [View.Days] does, back to
 // the day on which the first of them began to pay.
 func (v *View) FeeDays(f *FeeFilter, before uint64, take func(*FeeDay) bool) error {
 	newest, ok := rollup.Day.Before(before, v.head.Time)

@@ -130,7 +130,7 @@ func (m *machine) flushSets() error {
 	return nil
 }
 
-// eachChange hands over what members were before a block.
+// eachChange yields what members were before a block.
 func eachChange(b []byte, take func(id string, before *member)) error {
 	d := primary.NewDecoder(b)
 	for d.Len() > 0 {

@@ -140,7 +140,7 @@ func (v *View) Sums(subnet chain.ID) (s Sums, err error) {
 	return shownSums(b)
 }
 
-// Days hands over the sums of a subnet as they were after the last block of each day,
+// Days yields the sums of a subnet as they were after the last block of each day,
 // the newest first, from the day before one until take returns false: days are Unix
 // seconds at their begin. Before, if it is zero, is after the chain's time. There are
 // none where stakers of before are not known. The day of the chain's time is not over,

@@ -417,7 +417,7 @@ func (v *View) L1Validator(id chain.ID) (*primary.L1Validator, bool, error) {
 	return &one.L1Validator, true, nil
 }
 
-// EachOutput hands over all outputs that ever were, in the order of their IDs: for
+// EachOutput yields all outputs that ever were, in the order of their IDs: for
 // checks and sums, for it costs what the chain holds.
 func (v *View) EachOutput(take func(*primary.Output)) error {
 	l := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PrimaryUTXOs)}}

@@ -14,7 +14,7 @@ func Lasts(balance, price uint64) time.Duration {
 	return time.Duration(balance/price) * time.Second
 }
 
-// lastingSteps are the times before the end of a balance at which its owner is told.
+// lastingSteps are the times before the end of a balance at which its owner is notified.
 var lastingSteps = [...]time.Duration{time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 
 // LastingStep returns the least of the times before the end of a balance, an hour, a day and a
