@@ -122,25 +122,25 @@ func copyDepot(cmd *cobra.Command, cfg folder.DepotConfig, do func(context.Conte
 	if err := folder.CheckUnused(cfg.DataDir); err != nil {
 		return err
 	}
-	told := teller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
+	shown := newChainMeter(cmd.ErrOrStderr())
 	spans, refused := 0, 0
 	cfg.OnPut = func(o depot.Object) {
 		spans++
-		if !told.bars {
+		if !shown.bars {
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), o.Name)
 		}
 	}
 	cfg.OnTaken = func(chain string, last, of uint64) {
 		spans++
-		told.progress(chain, last, of)
+		shown.chain(chain, last, of)
 	}
 	cfg.OnRefused = func(err error) {
 		refused++
-		told.finish()
+		shown.finish()
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), err) // the exit code says it too
 	}
 	err := do(cmd.Context(), cfg)
-	told.finish()
+	shown.finish()
 	if err != nil {
 		return fmt.Errorf("archive %s of %s: %w", cmd.Name(), cfg.Depot, err)
 	}

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"quorate/engine/backup"
@@ -51,8 +49,8 @@ func runBackup(cmd *cobra.Command, dataDir, to string, identity bool) error {
 	if to == "" {
 		return usageError{errors.New("say where to: --to DIR, or --to -")}
 	}
-	told := newBytesTeller(cmd.ErrOrStderr(), "backup")
-	cfg := backup.Config{DataDir: dataDir, Identity: identity, Free: folder.Free, Progress: told.progress}
+	shown := newMeter(cmd.ErrOrStderr(), "backup")
+	cfg := backup.Config{DataDir: dataDir, Identity: identity, Free: folder.Free, Progress: shown.bytes}
 	if _, err := os.Stat(filepath.Join(dataDir, "results")); err == nil {
 		cfg.Results = func(ctx context.Context, w io.Writer) error { return backupResults(ctx, dataDir, w) }
 	}
@@ -63,11 +61,11 @@ func runBackup(cmd *cobra.Command, dataDir, to string, identity bool) error {
 	} else {
 		m, err = backup.ToDir(cmd.Context(), cfg, to)
 	}
-	told.finish()
+	shown.finish()
 	if err != nil {
 		return fmt.Errorf("backup of %s: %w", filepath.Clean(dataDir), err)
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "backup: %d files, %d bytes, of which %d were copied\n", len(m.Files), m.Bytes(), told.done)
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "backup: %d files, %d bytes, of which %d were copied\n", len(m.Files), m.Bytes(), shown.done)
 	return err
 }
 
@@ -133,8 +131,8 @@ func runRestore(cmd *cobra.Command, dataDir, from string, force, same bool) erro
 	if len(c.left) > 0 {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "restore: without %s of the other server, which --as-the-same restores\n", strings.Join(c.left, ", "))
 	}
-	_, told := fmt.Fprintf(cmd.ErrOrStderr(), "restore: done; quorate serve makes the index from the archive\n")
-	return errors.Join(err, told)
+	_, wrong := fmt.Fprintf(cmd.ErrOrStderr(), "restore: done; quorate serve makes the index from the archive\n")
+	return errors.Join(err, wrong)
 }
 
 // dataCopy fills a data folder with what another one had.
@@ -176,10 +174,10 @@ func (c *dataCopy) run(fill func(backup.RestoreConfig) error) error {
 	if served(c.cmd.Context(), dir) {
 		return fmt.Errorf("a server uses %s: stop it first", dir)
 	}
-	told := newBytesTeller(c.cmd.ErrOrStderr(), c.cmd.Name())
-	c.cfg.Progress = told.progress
+	shown := newMeter(c.cmd.ErrOrStderr(), c.cmd.Name())
+	c.cfg.Progress = shown.bytes
 	err := fill(c.cfg)
-	told.finish()
+	shown.finish()
 	if err != nil {
 		return fmt.Errorf("%s into %s: %w", c.cmd.Name(), dir, err)
 	}
@@ -262,10 +260,10 @@ func runVerifyData(cmd *cobra.Command, dataDir string) error {
 	if _, err := os.Stat(dataDir); err != nil {
 		return err
 	}
-	told := newBytesTeller(cmd.ErrOrStderr(), "verify-data")
+	shown := newMeter(cmd.ErrOrStderr(), "verify-data")
 	var errs []error
 	line := func(format string, args ...any) {
-		told.finish()
+		shown.finish()
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
 		errs = append(errs, err)
 	}
@@ -296,63 +294,11 @@ func runVerifyData(cmd *cobra.Command, dataDir string) error {
 			}
 			line("%s: %s", part, what)
 		},
-		Progress: func(_ string, done, of int64) { told.progress(done, of) },
+		Progress: func(_ string, done, of int64) { shown.bytes(done, of) },
 	})
-	told.finish()
+	shown.finish()
 	if damaged {
 		err = errors.Join(err, errDamaged)
 	}
 	return errors.Join(append(errs, err, closed)...)
-}
-
-// bytesTeller shows how many bytes are done and how long the others will take: by a
-// bar on a terminal, else by lines.
-type bytesTeller struct {
-	w     io.Writer
-	what  string
-	bars  bool
-	bar   *progressbar.ProgressBar
-	began time.Time
-	last  time.Time
-	done  int64
-}
-
-func newBytesTeller(w io.Writer, what string) *bytesTeller {
-	now := time.Now()
-	return &bytesTeller{w: w, what: what, bars: isTerminal(w), began: now, last: now}
-}
-
-func (t *bytesTeller) progress(done, of int64) {
-	// What cannot be drawn is no loss.
-	t.done = done
-	if t.bars {
-		if t.bar == nil {
-			most := of
-			if most == 0 {
-				most = -1 // not known
-			}
-			t.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(t.w), progressbar.OptionSetWidth(30),
-				progressbar.OptionSetDescription(t.what), progressbar.OptionClearOnFinish(), progressbar.OptionShowBytes(true))
-		}
-		_ = t.bar.Set64(done)
-		return
-	}
-	now := time.Now()
-	if now.Sub(t.last) < tellEvery {
-		return
-	}
-	t.last = now
-	if of == 0 || done == 0 {
-		_, _ = fmt.Fprintf(t.w, "%s: %d bytes\n", t.what, done)
-		return
-	}
-	left := time.Duration(float64(now.Sub(t.began)) * float64(of-done) / float64(done))
-	_, _ = fmt.Fprintf(t.w, "%s: %d of %d bytes, %s left\n", t.what, done, of, left.Round(time.Second))
-}
-
-func (t *bytesTeller) finish() {
-	if t.bar != nil {
-		_ = t.bar.Finish()
-		t.bar = nil
-	}
 }

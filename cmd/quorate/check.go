@@ -44,11 +44,11 @@ func check(cmd *cobra.Command, f *offlineFlags) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	told := teller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
-	offline.OnProgress = told.progress
+	shown := newChainMeter(cmd.ErrOrStderr())
+	offline.OnProgress = shown.chain
 	var outErr error
 	say := func(format string, args ...any) {
-		told.finish()
+		shown.finish()
 		_, err := fmt.Fprintf(out, format, args...)
 		outErr = errors.Join(outErr, err)
 	}
@@ -68,7 +68,7 @@ func check(cmd *cobra.Command, f *offlineFlags) error {
 			differ, all = 0, all+differ
 		},
 	})
-	told.finish()
+	shown.finish()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("stopped; nothing has changed")

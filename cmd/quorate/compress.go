@@ -41,11 +41,11 @@ func (v *uncompressedValue) Set(s string) error {
 }
 
 // compress compresses the index of a data folder.
-func compress(cmd *cobra.Command, f *reindexFlags, offline folder.Offline, told *teller) error {
+func compress(cmd *cobra.Command, f *reindexFlags, offline folder.Offline, shown *meter) error {
 	if f.uncompressed {
 		return usageError{errors.New("--compress is not for an index with --index-compression none")}
 	}
-	offline.OnProgress = func(name string, done, of uint64) { told.show(name, "rows", done, of) }
+	offline.OnProgress = func(name string, done, of uint64) { shown.count(name, "rows", done, of) }
 	var before store.Packing
 	var outErr error
 	started := time.Now()
@@ -58,7 +58,7 @@ func compress(cmd *cobra.Command, f *reindexFlags, offline folder.Offline, told 
 		_, outErr = fmt.Fprintf(cmd.OutOrStdout(), "%s of tables are not compressed; that takes about %s, and %s of %s of free disk meanwhile; about %s of %s are left then\n",
 			size(uint64(p.Plain)), max(p.Time.Round(time.Second), time.Second), size(uint64(p.Room)), size(free), size(uint64(p.After)), size(uint64(p.Plain+p.Compressed)))
 	})
-	told.finish()
+	shown.finish()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("stopped; nothing has changed")

@@ -9,11 +9,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-json"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -101,7 +99,7 @@ func runExport(cmd *cobra.Command, f *exportOrder) error {
 	if err != nil {
 		return err
 	}
-	if state, err = client.await(ctx, state, newShareTeller(cmd.ErrOrStderr(), "export")); err != nil {
+	if state, err = client.await(ctx, state, newMeter(cmd.ErrOrStderr(), "export")); err != nil {
 		return err
 	}
 	if state.Status == "FAILED" {
@@ -111,13 +109,13 @@ func runExport(cmd *cobra.Command, f *exportOrder) error {
 	if name == "" {
 		name = "transactions-" + state.ID + map[bool]string{true: ".csv.zst", false: ".csv.gz"}[f.compression == "zstd"]
 	}
-	told := newBytesTeller(cmd.ErrOrStderr(), "download")
+	shown := newMeter(cmd.ErrOrStderr(), "download")
 	if name == "-" {
-		err = client.download(ctx, state.ID, cmd.OutOrStdout(), told)
+		err = client.download(ctx, state.ID, cmd.OutOrStdout(), shown)
 	} else {
-		err = client.save(ctx, state.ID, name, told)
+		err = client.save(ctx, state.ID, name, shown)
 	}
-	told.finish()
+	shown.finish()
 	if err != nil {
 		return fmt.Errorf("download of export %s: %w", state.ID, err)
 	}
@@ -197,10 +195,10 @@ func pause(ctx context.Context) error {
 }
 
 // await waits until an export is over. The server may be started again meanwhile.
-func (c *exportClient) await(ctx context.Context, state *exportState, told *shareTeller) (*exportState, error) {
-	defer told.finish()
+func (c *exportClient) await(ctx context.Context, state *exportState, shown *meter) (*exportState, error) {
+	defer shown.finish()
 	for tries := 0; state.Status == "RUNNING"; {
-		told.progress(state)
+		shown.share(state.Progress, state.Rows)
 		if err := pause(ctx); err != nil {
 			return nil, err
 		}
@@ -220,12 +218,12 @@ func (c *exportClient) await(ctx context.Context, state *exportState, told *shar
 }
 
 // save downloads into a file, which has its name only once it is whole.
-func (c *exportClient) save(ctx context.Context, id, name string, told *bytesTeller) error {
+func (c *exportClient) save(ctx context.Context, id, name string, shown *meter) error {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.part")
 	if err != nil {
 		return err
 	}
-	err = c.download(ctx, id, file, told)
+	err = c.download(ctx, id, file, shown)
 	if err == nil {
 		err = file.Sync()
 	}
@@ -240,13 +238,13 @@ func (c *exportClient) save(ctx context.Context, id, name string, told *bytesTel
 
 // download writes the file of an export to w. What is cut off is continued, by an
 // address that is new each time.
-func (c *exportClient) download(ctx context.Context, id string, w io.Writer, told *bytesTeller) error {
+func (c *exportClient) download(ctx context.Context, id string, w io.Writer, shown *meter) error {
 	done := int64(0)
 	for tries := 0; ; tries++ {
 		state, err := c.state(ctx, http.MethodGet, id, nil, http.StatusOK)
 		if err == nil {
 			before := done
-			if done, err = c.rest(ctx, state.Metadata.DownloadURL, w, done, told); err == nil {
+			if done, err = c.rest(ctx, state.Metadata.DownloadURL, w, done, shown); err == nil {
 				return nil
 			}
 			if done > before {
@@ -267,7 +265,7 @@ func (c *exportClient) download(ctx context.Context, id string, w io.Writer, tol
 }
 
 // rest downloads what comes after so many bytes, and returns how many there are then.
-func (c *exportClient) rest(ctx context.Context, address string, w io.Writer, done int64, told *bytesTeller) (int64, error) {
+func (c *exportClient) rest(ctx context.Context, address string, w io.Writer, done int64, shown *meter) (int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return done, err
@@ -290,7 +288,7 @@ func (c *exportClient) rest(ctx context.Context, address string, w io.Writer, do
 	for {
 		n, err := io.CopyN(w, resp.Body, 256<<10)
 		done += n
-		told.progress(done, all)
+		shown.bytes(done, all)
 		switch {
 		case errors.Is(err, io.EOF) && done == all:
 			return done, nil
@@ -299,44 +297,5 @@ func (c *exportClient) rest(ctx context.Context, address string, w io.Writer, do
 		case err != nil:
 			return done, err
 		}
-	}
-}
-
-// shareTeller shows how far an export is: by a bar on a terminal, else by lines.
-type shareTeller struct {
-	w    io.Writer
-	what string
-	bars bool
-	bar  *progressbar.ProgressBar
-	last time.Time
-}
-
-func newShareTeller(w io.Writer, what string) *shareTeller {
-	return &shareTeller{w: w, what: what, bars: isTerminal(w), last: time.Now()}
-}
-
-// shareSteps are the steps of the bar.
-const shareSteps = 1000
-
-func (t *shareTeller) progress(s *exportState) {
-	// What cannot be drawn is no loss.
-	if t.bars {
-		if t.bar == nil {
-			t.bar = progressbar.NewOptions(shareSteps, progressbar.OptionSetWriter(t.w), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish())
-		}
-		t.bar.Describe(t.what + ", " + s.Rows + " rows")
-		_ = t.bar.Set(int(s.Progress * shareSteps))
-		return
-	}
-	if now := time.Now(); now.Sub(t.last) >= tellEvery {
-		t.last = now
-		_, _ = fmt.Fprintf(t.w, "%s: %.1f%%, %s rows\n", t.what, 100*s.Progress, strings.TrimSpace(s.Rows))
-	}
-}
-
-func (t *shareTeller) finish() {
-	if t.bar != nil {
-		_ = t.bar.Finish()
-		t.bar = nil
 	}
 }

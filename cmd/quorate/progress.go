@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -73,4 +76,83 @@ func (d *display) progress(p ingest.Progress) {
 	d.bar.ChangeMax64(int64(p.Target)) // heights are far below 2^63
 	d.bar.Describe(fmt.Sprintf("chain %s, %.0f blocks/s, %s left", p.Chain, p.BlocksPerSecond, p.Left))
 	_ = d.bar.Set64(int64(p.Height))
+}
+
+const (
+	// lineEvery is the time between two lines of a meter where there is no bar.
+	lineEvery = 5 * time.Second
+	// shareSteps are the steps of a bar that shows a share.
+	shareSteps = 1000
+)
+
+// meter shows how far a command is: by a bar on a terminal, else by lines.
+type meter struct {
+	w    io.Writer
+	what string // what is measured, of bytes and exports
+	bars bool
+	bar  *progressbar.ProgressBar
+
+	began, last time.Time // last is when the last line was written
+	done        int64     // bytes
+}
+
+// newMeter returns a meter whose first line comes after a while.
+func newMeter(w io.Writer, what string) *meter {
+	now := time.Now()
+	return &meter{w: w, what: what, bars: isTerminal(w), began: now, last: now}
+}
+
+// newChainMeter returns a meter whose first line comes at once.
+func newChainMeter(w io.Writer) *meter { return &meter{w: w, bars: isTerminal(w)} }
+
+// show draws a bar with a title, or writes a line. What cannot be drawn is no loss.
+func (m *meter) show(done, of int64, title string, line func() string, options ...progressbar.Option) {
+	if !m.bars {
+		if now := time.Now(); now.Sub(m.last) >= lineEvery {
+			m.last = now
+			_, _ = fmt.Fprintln(m.w, line())
+		}
+		return
+	}
+	if m.bar == nil {
+		m.bar = progressbar.NewOptions64(of, append(options, progressbar.OptionSetWriter(m.w),
+			progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(title))...)
+	}
+	m.bar.Describe(title)
+	_ = m.bar.Set64(done)
+}
+
+// bytes shows how many bytes are done and how long the others will take; of is 0 if it is
+// not known how many there are.
+func (m *meter) bytes(done, of int64) {
+	m.done = done
+	m.show(done, cmp.Or(of, -1), m.what, func() string {
+		if of == 0 || done == 0 {
+			return fmt.Sprintf("%s: %d bytes", m.what, done)
+		}
+		left := time.Duration(float64(time.Since(m.began)) * float64(of-done) / float64(done))
+		return fmt.Sprintf("%s: %d of %d bytes, %s left", m.what, done, of, left.Round(time.Second))
+	}, progressbar.OptionShowBytes(true))
+}
+
+// chain shows how many blocks of a chain are done.
+func (m *meter) chain(name string, done, of uint64) { m.count("chain "+name, "blocks", done, of) }
+
+func (m *meter) count(name, unit string, done, of uint64) {
+	m.show(int64(done), int64(of), name[:min(len(name), 22)], func() string { return fmt.Sprintf("%s: %d of %d %s", name, done, of, unit) },
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
+}
+
+// share shows which share of something is done, of which there are some rows.
+func (m *meter) share(done float64, rows string) {
+	m.show(int64(done*shareSteps), shareSteps, m.what+", "+rows+" rows", func() string {
+		return fmt.Sprintf("%s: %.1f%%, %s rows", m.what, 100*done, strings.TrimSpace(rows))
+	})
+}
+
+func (m *meter) finish() {
+	if m.bar != nil {
+		_ = m.bar.Finish()
+		m.bar = nil
+	}
 }

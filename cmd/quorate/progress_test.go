@@ -49,46 +49,45 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
-// TestBytesTeller: a copy says how much is done and how long the rest will take.
-func TestBytesTeller(t *testing.T) {
+// TestMeterBytes: a copy says how much is done and how long the rest will take.
+func TestMeterBytes(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := newBytesTeller(&out, "backup")
-	b.progress(10, 1000)
+	b := newMeter(&out, "backup")
+	b.bytes(10, 1000)
 	if out.Len() != 0 {
 		t.Errorf("at once: %q", out.String())
 	}
 	b.began, b.last = time.Now().Add(-100*time.Second), time.Now().Add(-time.Hour)
-	b.progress(250, 1000)
+	b.bytes(250, 1000)
 	if s := out.String(); s != "backup: 250 of 1000 bytes, 5m0s left\n" {
 		t.Errorf("after 100 s: %q", s)
 	}
 	out.Reset()
 	b.last = time.Time{}
-	b.progress(300, 0) // from a pipe
+	b.bytes(300, 0) // from a pipe
 	if s := out.String(); s != "backup: 300 bytes\n" {
 		t.Errorf("of a pipe: %q", s)
 	}
 }
 
-// TestShareTeller: an export shows a bar on a terminal, and a line now and then elsewhere.
-func TestShareTeller(t *testing.T) {
+// TestMeterShare: an export shows a bar on a terminal, and a line now and then elsewhere.
+func TestMeterShare(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	half := &exportState{Progress: 0.5, Rows: "1234"}
-	s := newShareTeller(&out, "export")
-	s.progress(half)
+	s := newMeter(&out, "export")
+	s.share(0.5, "1234")
 	if out.Len() != 0 {
 		t.Errorf("at once: %q", out.String())
 	}
 	s.last = time.Time{}
-	s.progress(half)
+	s.share(0.5, "1234")
 	if got := out.String(); got != "export: 50.0%, 1234 rows\n" {
 		t.Errorf("%q", got)
 	}
 	out.Reset()
 	s.bars = true
-	s.progress(half)
+	s.share(0.5, "1234")
 	if got := out.String(); !strings.Contains(got, "export, 1234 rows") || !strings.Contains(got, "50%") || strings.Contains(got, "\n") {
 		t.Errorf("the bar: %q", got)
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"quorate/engine/chain"
@@ -126,14 +123,14 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 		}
 		cfg.Tables = append(cfg.Tables, t)
 	}
-	told := teller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
+	shown := newChainMeter(cmd.ErrOrStderr())
 	if f.compress {
-		return compress(cmd, f, offline, &told)
+		return compress(cmd, f, offline, shown)
 	}
-	cfg.OnProgress = told.progress
+	cfg.OnProgress = shown.chain
 	var outErr error
 	cfg.OnDone = func(name string, made []string, blocks uint64) {
-		told.finish()
+		shown.finish()
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "chain %s: %s\n", name, reindexed(f.metrics, made, blocks))
 		outErr = errors.Join(outErr, err)
 	}
@@ -142,7 +139,7 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 	} else {
 		err = folder.Reindex(cmd.Context(), cfg)
 	}
-	told.finish()
+	shown.finish()
 	if errors.Is(err, context.Canceled) {
 		return errors.New("stopped; call it again to go on")
 	}
@@ -161,41 +158,4 @@ func reindexed(metrics bool, made []string, blocks uint64) string {
 		return "nothing is stale"
 	}
 	return fmt.Sprintf("made again from %d blocks: %s", blocks, strings.Join(made, ", "))
-}
-
-// tellEvery is the time between two lines where there is no bar.
-const tellEvery = 5 * time.Second
-
-// teller shows how far a chain is: by a bar on a terminal, else by lines.
-type teller struct {
-	w    io.Writer
-	bars bool
-	bar  *progressbar.ProgressBar
-	last time.Time
-}
-
-func (t *teller) progress(name string, done, of uint64) { t.show("chain "+name, "blocks", done, of) }
-
-func (t *teller) show(name, unit string, done, of uint64) {
-	// What cannot be drawn is no loss.
-	if !t.bars {
-		if now := time.Now(); now.Sub(t.last) >= tellEvery {
-			_, _ = fmt.Fprintf(t.w, "%s: %d of %d %s\n", name, done, of, unit)
-			t.last = now
-		}
-		return
-	}
-	if t.bar == nil {
-		t.bar = progressbar.NewOptions64(int64(of), progressbar.OptionSetWriter(t.w), progressbar.OptionSetWidth(30),
-			progressbar.OptionSetDescription(name[:min(len(name), 22)]), progressbar.OptionClearOnFinish(),
-			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
-	}
-	_ = t.bar.Set64(int64(done))
-}
-
-func (t *teller) finish() {
-	if t.bar != nil {
-		_ = t.bar.Finish()
-		t.bar = nil
-	}
 }
