@@ -20,8 +20,9 @@ const (
 	mixAndNone = `"mixHash":` + zeroHash + `,"nonce":"0x0000000000000000"`
 )
 
-// render writes a block, its members in the order of their names.
-func (b *block) render(w *form.Writer, cfg *Config, full bool, view View) {
+// render writes a block, its members in the order of their names. total is its total
+// difficulty.
+func (b *block) render(w *form.Writer, cfg *Config, full bool, total uint64, view View) {
 	parent, l := b.parent, b.late
 	if view.WrongParent && b.number > 0 {
 		parent = evm.Keccak(parent[:])
@@ -66,7 +67,7 @@ func (b *block) render(w *form.Writer, cfg *Config, full bool, view View) {
 	}
 	w.Name("timestamp").Uint(b.timeMilli / 1000)
 	w.Name("timestampMilliseconds").Uint(b.timeMilli)
-	w.Name("totalDifficulty").Uint(b.number)
+	w.Name("totalDifficulty").Uint(total)
 	w.Name("transactions").Open('[')
 	for _, t := range b.txs {
 		if full {
