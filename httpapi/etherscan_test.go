@@ -54,6 +54,8 @@ type blockPlaces struct{ *index.Chain }
 
 func (blockPlaces) Block(evm.Hash) (uint64, bool, error) { return 0, false, nil }
 
+func (blockPlaces) Later() (later, known bool) { return false, true }
+
 func (blockPlaces) Tx(evm.Hash) (uint64, uint32, bool, error) { return 0, 0, false, nil }
 
 // keepBlocks puts blocks into an archive.

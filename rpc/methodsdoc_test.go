@@ -64,10 +64,10 @@ func writeChainDocs(b *strings.Builder) {
 	}
 	b.WriteString(". `/v1/signatureAggregator` has any warp message signed. Of the others a node has those that its release and its configuration offer.\n")
 	fmt.Fprintf(b, "\n`%s` costs one unit more for each %d blocks of its range, and is refused with code %d in mode safe beyond %d blocks.\n", methodLogs, blocksPerUnit, codeServer, maxLogBlocks)
-	b.WriteString("\nOf blocks that are named by number or hash, and are archived here, `eth_getLogs`, `eth_getTransactionByHash`, `eth_getTransactionByBlockHashAndIndex`, " +
+	b.WriteString("\nOf blocks that are named by number or hash, and are archived here, `eth_getBlockByHash`, `eth_getBlockByNumber`, `eth_getLogs`, `eth_getTransactionByHash`, `eth_getTransactionByBlockHashAndIndex`, " +
 		"`eth_getTransactionByBlockNumberAndIndex`, `eth_getTransactionReceipt`, `eth_getBlockReceipts`, `eth_getBlockTransactionCountByHash` and " +
 		"`eth_getBlockTransactionCountByNumber` are answered from the archive at `.../rpc`, as nodes answer them, also while no node does. " +
-		"Logs are 10,000 at most, and found within 10 s. Blocks themselves, and what is named by a word such as `latest`, are a node's to answer.\n")
+		"Logs are 10,000 at most, and found within 10 s. What is named by a word such as `latest` is a node's to answer.\n")
 	fmt.Fprintf(b, "\nRefused altogether: %s.\n\n", refusedFamilies)
 	fmt.Fprintf(b, "A refused call, also one in a batch, is answered with code %d on EVM paths and %d on others; the rest of its batch is passed on. "+
 		"Members of a call are passed on as they were read: others than `jsonrpc`, `id`, `method` and `params` are dropped, and a member given twice is refused.\n\n",

@@ -24,6 +24,13 @@ func (p places) Block(hash evm.Hash) (number uint64, found bool, err error) {
 	return v.BlockNumber(hash)
 }
 
+// Later implements [history.Places].
+func (p places) Later() (later, known bool) {
+	_, later = p.c.Settled()
+	_, behind := p.c.Syncing()
+	return later, later || !behind
+}
+
 // Tx implements [history.Places].
 func (p places) Tx(hash evm.Hash) (number uint64, index uint32, found bool, err error) {
 	v, err := p.c.rows.At(nil)

@@ -32,6 +32,8 @@ var ErrNode = errors.New("a node has to answer")
 
 // calls are the methods that are answered, with what their parameters name.
 var calls = map[string]func(h *History, ctx context.Context, params []json.RawMessage) ([]byte, error){
+	"eth_getBlockByHash":                      (*History).blockByName,
+	"eth_getBlockByNumber":                    (*History).blockByName,
 	"eth_getLogs":                             (*History).logs,
 	"eth_getTransactionByHash":                (*History).txByHash,
 	"eth_getTransactionReceipt":               (*History).receiptByHash,
@@ -130,14 +132,12 @@ func (h *History) txByHash(ctx context.Context, params []json.RawMessage) ([]byt
 // txOf writes a transaction, if it is of a type whose form is known.
 func txOf(b *evm.Block, tx *evm.Tx) ([]byte, error) {
 	var header consensus.Header
-	if len(tx.Raw) == 0 || tx.Type > consensus.TypeDynamicFee || header.Parse(b.Header) != nil {
+	if header.Parse(b.Header) != nil {
 		return nil, ErrNode
 	}
 	var w writer
-	if err := w.tx(b, tx, header.BaseFee); err != nil {
-		return nil, ErrNode
-	}
-	return w, nil
+	err := w.tx(b, tx, header.BaseFee)
+	return w, err
 }
 
 func (h *History) receiptByHash(ctx context.Context, params []json.RawMessage) ([]byte, error) {

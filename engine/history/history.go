@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
+
+	"github.com/holiman/uint256"
 
 	"quorate/engine/archive"
 	archiveevm "quorate/engine/archive/evm"
@@ -28,6 +31,9 @@ type Places interface {
 	// Block returns the height of a block, and Tx the place of a transaction.
 	Block(hash evm.Hash) (number uint64, found bool, err error)
 	Tx(hash evm.Hash) (number uint64, index uint32, found bool, err error)
+	// Later reports whether the chain executes blocks after it accepted them, as far as it
+	// is known.
+	Later() (later, known bool)
 }
 
 // History answers from one archive. All methods may be called at once.
@@ -37,6 +43,7 @@ type History struct {
 	open func() *archive.Archive
 
 	filters *filters
+	first   atomic.Pointer[uint256.Int] // the difficulty of the genesis block, once it is known
 
 	mu        sync.Mutex // guards what follows
 	read      archive.NotesAt

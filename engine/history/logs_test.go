@@ -3,13 +3,18 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/holiman/uint256"
 
 	"quorate/engine/archive"
 	archiveevm "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/evm/consensus"
 	"quorate/engine/index/indextest"
 )
 
@@ -27,6 +32,8 @@ func (k known) Block(hash evm.Hash) (uint64, bool, error) {
 	i := slices.IndexFunc(k, func(b *evm.Block) bool { return b.Hash == hash })
 	return uint64(max(i, 0)), i >= 0, nil
 }
+
+func (k known) Later() (later, known bool) { return false, true }
 
 func (k known) Tx(hash evm.Hash) (uint64, uint32, bool, error) {
 	for _, b := range k {
@@ -236,6 +243,35 @@ func TestTxLogs(t *testing.T) {
 	for _, number := range []uint64{4, 6} {
 		if _, err := h.TxLogs(t.Context(), number, evm.Hash{2}); !errors.Is(err, ErrNotArchived) {
 			t.Errorf("block %d: %v", number, err)
+		}
+	}
+}
+
+// TestDifficulty: the total difficulty counts blocks from that of the genesis block on, and
+// is 0 where blocks are executed later.
+func TestDifficulty(t *testing.T) {
+	t.Parallel()
+	header := func(number uint64) []byte {
+		return (&consensus.Header{Number: number, Difficulty: *uint256.NewInt(1), BaseFee: uint256.NewInt(7)}).Append(nil)
+	}
+	var blocks []*evm.Block
+	for n := range uint64(3) {
+		b := &evm.Block{Number: n, Header: header(n), Hash: evm.Keccak(header(n)), BaseFee: uint256.NewInt(7)}
+		if n > 0 {
+			b.Parent = blocks[n-1].Hash
+		}
+		blocks = append(blocks, b)
+	}
+	h, _ := archived(t, blocks)
+	for n, want := range []string{"0x1", "0x2", "0x3"} {
+		got, err := h.Call(t.Context(), "eth_getBlockByNumber", fmt.Appendf(nil, `["0x%x",false]`, n))
+		if err != nil || !strings.Contains(string(got), `"totalDifficulty":"`+want+`"`) || strings.Contains(string(got), "blockExtraData") {
+			t.Errorf("block %d: %s, %v", n, got, err)
+		}
+	}
+	for _, params := range []string{`["latest",false]`, `["0x3",false]`, `["0x01",false]`, `["0x1"]`, `["0x1",1]`, `{}`, ``} {
+		if got, err := h.Call(t.Context(), "eth_getBlockByNumber", []byte(params)); !errors.Is(err, ErrNode) {
+			t.Errorf("%s: %s, %v: a node has to answer", params, got, err)
 		}
 	}
 }

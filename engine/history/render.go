@@ -103,8 +103,8 @@ func (w *writer) receiver(tx *evm.Tx) {
 func (w *writer) tx(b *evm.Block, tx *evm.Tx, fee *uint256.Int) error {
 	var signed consensus.Signed
 	var is evm.Tx
-	if err := consensus.ParseTx(tx.Raw, &is, &signed); err != nil {
-		return err
+	if len(tx.Raw) == 0 || tx.Type > consensus.TypeDynamicFee || consensus.ParseTx(tx.Raw, &is, &signed) != nil {
+		return ErrNode // its form is not known
 	}
 	price := consensus.EffectivePrice(&is, fee)
 	w.comma()

@@ -28,6 +28,9 @@ func (h held) Block(hash evm.Hash) (uint64, bool, error) {
 	return uint64(max(i, 0)), i >= 0, nil
 }
 
+// Later: the blocks were asked for when they were executed later.
+func (h held) Later() (later, known bool) { return true, true }
+
 func (h held) Tx(hash evm.Hash) (uint64, uint32, bool, error) {
 	for _, b := range h {
 		for i := range b.Txs {
@@ -102,6 +105,8 @@ func TestPast(t *testing.T) {
 		if err := errors.Join(json.Unmarshal(recorded[n].Block, &block), json.Unmarshal(recorded[n].Receipts, &receipts)); err != nil {
 			t.Fatal(err)
 		}
+		same(call("eth_getBlockByNumber", fmt.Sprintf(`["0x%x",true]`, n)), recorded[n].Block, fmt.Sprint("block ", n))
+		same(call("eth_getBlockByHash", `["`+block.Hash+`",true]`), recorded[n].Block, fmt.Sprint("block ", n, " by hash"))
 		same(call("eth_getBlockReceipts", fmt.Sprintf(`["0x%x"]`, n)), recorded[n].Receipts, fmt.Sprint("receipts of ", n))
 		same(call("eth_getBlockReceipts", `["`+block.Hash+`"]`), recorded[n].Receipts, fmt.Sprint("receipts of ", n, " by hash"))
 		same(call("eth_getBlockTransactionCountByHash", `["`+block.Hash+`"]`), json.RawMessage(fmt.Sprintf(`"0x%x"`, len(receipts))), fmt.Sprint("count of ", n))
