@@ -15,10 +15,10 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/metric"
 	"quorate/engine/yield"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/hooks"
 	"quorate/httpapi/limit"
-	"quorate/httpapi/metrics"
 	"quorate/httpapi/probe"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/stream"
@@ -82,15 +82,8 @@ type Config struct {
 	PublicURL string
 	// DownloadTime is for how long an address of a file is good. Default 1 h.
 	DownloadTime time.Duration
-	// Prices, NFTMetadata, Reputation, Logos and Methods know what is in no block. What a
-	// nil one would know is left out of answers.
-	Prices      Prices
-	NFTMetadata NFTMetadata
-	// NFTs fetches the metadata of which NFTMetadata knows nothing; nil: nobody does.
-	NFTs       NFTs
-	Reputation Reputation
-	Logos      Logos
-	Methods    MethodNames
+	// Facts know what answers about EVM chains say that is in no block.
+	evmapi.Facts
 	// Signed reports whether the warp message with an ID is signed, as far as this server
 	// knows. Nil: of none.
 	Signed func(id chain.ID) bool
@@ -176,7 +169,6 @@ func (c *Config) fill() error {
 		return errors.New("httpapi: Networks is required")
 	}
 	c.AnswerBytes = cmp.Or(c.AnswerBytes, reply.DefaultBytes)
-	c.PointBytes = cmp.Or(c.PointBytes, metrics.DefaultBytes)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.MaxExtBody = cmp.Or(c.MaxExtBody, 5<<20)
 	c.MaxHeader = cmp.Or(c.MaxHeader, 8<<10)

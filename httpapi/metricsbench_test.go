@@ -9,7 +9,6 @@ import (
 
 	"quorate/engine/metric"
 	"quorate/httpapi/door"
-	"quorate/httpapi/metrics"
 	"quorate/rollup"
 )
 
@@ -71,7 +70,7 @@ func BenchmarkMetricCold(b *testing.B) {
 			ctx := metricRequest(b, s, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.metrics.Use(s.desk, metric.NewSet(), metrics.DefaultBytes)
+				s.metrics.Use(s.desk, metric.NewSet(), 0)
 				ctx.Response.Reset()
 				s.handle(ctx)
 			}

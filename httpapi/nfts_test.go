@@ -14,6 +14,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/nftmeta"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/view"
 )
 
@@ -21,7 +22,7 @@ import (
 // hand, in both dialects.
 func TestNFTBodies(t *testing.T) {
 	t.Parallel()
-	s := dataServer(t, Config{NFTMetadata: knows{}}, sampleChain(), secondChain())
+	s := dataServer(t, Config{Facts: evmapi.Facts{NFTMetadata: knows{}}}, sampleChain(), secondChain())
 	collection := func(a fmt.Stringer) string { return base + "/nfts/collections/" + a.String() + "/tokens" }
 	goldenAnswers(t, s, "nfts.txt", []string{
 		asAlice + "/balances:listErc1155?pageSize=1", asAlice + "/balances:listErc1155?contractAddress=" + art.String(),
@@ -59,7 +60,7 @@ func (f *fetches) Reindex(_ context.Context, blockchainID string, token evm.Addr
 func TestFetchedMetadata(t *testing.T) {
 	t.Parallel()
 	c, f := sampleChain(), &fetches{}
-	s := dataServer(t, Config{NFTs: f}, c)
+	s := dataServer(t, Config{Facts: evmapi.Facts{NFTs: f}}, c)
 	tokens := base + "/nfts/collections/" + art.String() + "/tokens"
 	for path, want := range map[string]string{
 		tokens + "/1": `"name":"One"`, tokens + "/2": `"metadata":{"indexStatus":"INDEXED","name":"fetched 2 of ` + c.info.BlockchainID + `"}`,
@@ -80,7 +81,7 @@ func TestFetchedMetadata(t *testing.T) {
 func TestReindex(t *testing.T) {
 	t.Parallel()
 	c, f := sampleChain(), &fetches{}
-	s := dataServer(t, Config{NFTs: f}, c)
+	s := dataServer(t, Config{Facts: evmapi.Facts{NFTs: f}}, c)
 	path := func(token fmt.Stringer, id string) string {
 		return base + "/nfts/collections/" + token.String() + "/tokens/" + id + ":reindex"
 	}

@@ -13,13 +13,7 @@ type (
 
 // What the EVM chains are read by.
 type (
-	Chains      = evmapi.Chains
-	Chain       = evmapi.Chain
-	View        = evmapi.View
-	Prices      = evmapi.Prices
-	Logos       = evmapi.Logos
-	NFTMetadata = evmapi.NFTMetadata
-	NFTs        = evmapi.NFTs
-	Reputation  = evmapi.Reputation
-	MethodNames = evmapi.MethodNames
+	Chains = evmapi.Chains
+	Chain  = evmapi.Chain
+	View   = evmapi.View
 )

@@ -140,9 +140,7 @@ func (s *Server) prepareData() (err error) {
 		return err
 	}
 	s.evm.Chains, s.evm.NodeTimeout = s.cfg.Chains, s.cfg.NodeTimeout
-	s.evm.Facts = evmapi.Facts{
-		Prices: s.cfg.Prices, NFTMetadata: s.cfg.NFTMetadata, NFTs: s.cfg.NFTs, Reputation: s.cfg.Reputation, Logos: s.cfg.Logos, Methods: s.cfg.Methods,
-	}
+	s.evm.Facts = s.cfg.Facts
 	s.evm.Use(s.desk)
 	s.metrics.EVM = &s.evm
 	s.metrics.Use(s.desk, s.cfg.Metrics, s.cfg.PointBytes)

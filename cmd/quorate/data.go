@@ -187,7 +187,7 @@ func named(flag string, err error) error {
 // builtIn are the names of functions that are known without a file.
 type builtIn struct{ table *selector.Table }
 
-// MethodName implements [httpapi.MethodNames].
+// MethodName implements [quorate/httpapi/evm.MethodNames].
 func (b builtIn) MethodName(s [4]byte) string {
 	_, name := b.table.MethodName(s[:])
 	return name

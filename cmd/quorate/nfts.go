@@ -15,6 +15,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/nftmeta"
 	"quorate/httpapi"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/view"
 )
 
@@ -70,7 +71,7 @@ type nfts struct {
 	ids sync.Map // chain.ID by text: the same few are asked for in each row
 }
 
-var _ httpapi.NFTs = (*nfts)(nil)
+var _ evmapi.NFTs = (*nfts)(nil)
 
 func (n *nfts) id(text string) (chain.ID, error) {
 	if id, ok := n.ids.Load(text); ok {
@@ -83,7 +84,7 @@ func (n *nfts) id(text string) (chain.ID, error) {
 	return id, err
 }
 
-// Metadata implements [httpapi.NFTs].
+// Metadata implements [quorate/httpapi/evm.NFTs].
 func (n *nfts) Metadata(blockchainID string, token *evm.Address, id *uint256.Int) (*view.Metadata, error) {
 	m := n.eng.Metadata()
 	if m == nil {
@@ -108,7 +109,7 @@ func (n *nfts) Metadata(blockchainID string, token *evm.Address, id *uint256.Int
 	return out, nil
 }
 
-// Reindex implements [httpapi.NFTs].
+// Reindex implements [quorate/httpapi/evm.NFTs].
 func (n *nfts) Reindex(ctx context.Context, blockchainID string, token evm.Address, id uint256.Int) error {
 	m := n.eng.Metadata()
 	if m == nil {

@@ -48,7 +48,7 @@ func TestChunkOf(t *testing.T) {
 	}
 	s := load(rollup.TxCount, rollup.Day, view.ValueFirst, c)
 	place := s.last / ChunkLen
-	p := newPoints(metric.NewSet(), DefaultBytes)
+	p := newPoints(metric.NewSet(), defaultBytes)
 	made, _, err := p.find(s, nil, s.last, s.first)
 	if err != nil || len(made) != 1 || !made[0].of(s, place) {
 		t.Fatal(made, err)

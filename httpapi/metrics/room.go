@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/valyala/fasthttp"
@@ -15,9 +16,9 @@ import (
 	"quorate/rollup"
 )
 
-// DefaultBytes bounds the points that are kept by default: five years of all metrics of a busy
+// defaultBytes bounds the points that are kept by default: five years of all metrics of a busy
 // chain take some 12 MiB.
-const DefaultBytes = 32 << 20
+const defaultBytes = 32 << 20
 
 // Room answers about metrics. The zero value only has routes.
 type Room struct {
@@ -28,9 +29,10 @@ type Room struct {
 	points *points
 }
 
-// Use readies the room for requests. size bounds the points that are kept, in bytes.
+// Use readies the room for requests. size bounds the points that are kept, in bytes; 0 is
+// the default.
 func (m *Room) Use(desk *reply.Desk, set *metric.Set, size int64) {
-	m.points = newPoints(set, size)
+	m.points = newPoints(set, cmp.Or(size, defaultBytes))
 	m.calls.Desk, m.calls.OneForm = desk, true
 	m.calls.New = func() *call {
 		return &call{Request: evm.Request{EVM: m.EVM}, kept: m.points, before: math.MaxUint32}
