@@ -16,6 +16,7 @@ import (
 
 	"quorate/httpapi/limit"
 	"quorate/httpapi/openapi"
+	"quorate/httpapi/service"
 )
 
 var (
@@ -28,7 +29,7 @@ func consoleServer(t *testing.T) (*Server, *openapi.Document) {
 	n := samplePrimary().withTxs()
 	s := pagesOf(t, Config{Primary: primaries{"fuji": n}}, sampleChain())
 	var doc openapi.Document
-	if err := json.Unmarshal(get(s, openAPIPath).Body(), &doc); err != nil {
+	if err := json.Unmarshal(get(s, service.OpenAPIPath).Body(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return s, &doc

@@ -22,6 +22,7 @@ import (
 	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/openapi"
+	"quorate/httpapi/service"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/sign"
 )
@@ -29,7 +30,7 @@ import (
 // wholeDoc is the description of the whole table, as clients read it. TestDescription holds
 // it against what is served.
 var wholeDoc = sync.OnceValues(func() (*openapi.Document, error) {
-	raw, err := documentOf(Routes(), "/")
+	raw, err := service.Document(Routes(), "/")
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ var (
 func verify(s *Server, ctx *fasthttp.RequestCtx) {
 	if err := described(s, ctx); err != nil {
 		panic(fmt.Sprintf("%s %s: the answer is not as %s says (package shape, or Route.answer): %v\n%d %.2000s",
-			ctx.Method(), ctx.RequestURI(), openAPIPath, err, ctx.Response.StatusCode(), ctx.Response.Body()))
+			ctx.Method(), ctx.RequestURI(), service.OpenAPIPath, err, ctx.Response.StatusCode(), ctx.Response.Body()))
 	}
 }
 
@@ -80,7 +81,7 @@ func described(s *Server, ctx *fasthttp.RequestCtx) error {
 	if err != nil {
 		return err
 	}
-	answers := doc.Paths[line{e.Route}.path()][strings.ToLower(e.Method)].Responses
+	answers := doc.Paths[service.Line{Route: e.Route}.Path()][strings.ToLower(e.Method)].Responses
 	want := answers[strconv.Itoa(resp.StatusCode())]
 	if want == nil {
 		if resp.StatusCode() < 400 {
@@ -191,8 +192,8 @@ func sampleRequest(r *door.Route) (path, body string) {
 		}
 		return samples[name]
 	}
-	path = line{r}.path()
-	list, _ := line{r}.described()
+	path = service.Line{Route: r}.Path()
+	list, _ := service.Line{Route: r}.Described()
 	for _, p := range list {
 		v := value(p.Name)
 		if p.Name == "metric" {
@@ -257,7 +258,7 @@ func send(s *Server, method, path, body string, headers ...string) *fasthttp.Res
 func TestDescription(t *testing.T) {
 	t.Parallel()
 	want, err := OpenAPI()
-	if served := get(wholeServer(t, Config{}), openAPIPath).Body(); err != nil || !bytes.Equal(served, want) {
+	if served := get(wholeServer(t, Config{}), service.OpenAPIPath).Body(); err != nil || !bytes.Equal(served, want) {
 		t.Fatalf("a server of all routes serves %d bytes, the table's description has %d (%v)", len(served), len(want), err)
 	}
 	doc, err := wholeDoc()
@@ -276,9 +277,9 @@ func TestDescription(t *testing.T) {
 	}
 	described := 0
 	for _, r := range Routes() {
-		for _, m := range (line{&r}).methods() {
+		for _, m := range (service.Line{Route: &r}).Methods() {
 			described++
-			if doc.Paths[(line{&r}).path()][strings.ToLower(m)] == nil {
+			if doc.Paths[(service.Line{Route: &r}).Path()][strings.ToLower(m)] == nil {
 				t.Errorf("%s %s is not described", m, r.Pattern)
 			}
 		}

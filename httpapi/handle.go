@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/service"
 )
 
 // handle is the entry of every request whose header could be read.
@@ -168,10 +169,10 @@ func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte, toPages bool) {
 		return
 	}
 	message := "nothing is served at " + door.Excerpt(path)
-	if reason := isLeftOut(path); reason != "" {
+	if reason := service.WhyLeftOut(path); reason != "" {
 		message += ": " + reason
 	}
-	door.Fail(ctx, door.NotFound(message+"; what is served, and what is left out, is listed at "+listPath))
+	door.Fail(ctx, door.NotFound(message+"; what is served, and what is left out, is listed at "+service.ListPath))
 }
 
 const anyMethod = "GET, HEAD, POST, OPTIONS"

@@ -17,6 +17,7 @@ import (
 	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/service"
 	"quorate/httpapi/ui"
 )
 
@@ -151,7 +152,7 @@ func (p *pages) asset(ctx *fasthttp.RequestCtx, q door.Params) {
 	h.Set(fasthttp.HeaderETag, a.etag)
 	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
 	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
-	if holdsTag(ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch), a.etag) {
+	if service.HoldsTag(ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch), a.etag) {
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"quorate/httpapi/door"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/service"
 	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
 )
@@ -125,8 +126,8 @@ func (s *Server) index(ctx *fasthttp.RequestCtx, p door.Params) {
 			links = append(links, name, path)
 		}
 	}
-	add("api", listPath, true)
-	add("openapi", openAPIPath, true)
+	add("api", service.ListPath, true)
+	add("openapi", service.OpenAPIPath, true)
 	add("chains", "/v1/chains", s.cfg.Chains != nil)
 	add("events", "/v1/events", s.cfg.Events != nil && s.cfg.Chains != nil)
 	add("health", "/health", s.cfg.Health != nil)

@@ -11,12 +11,17 @@ import (
 	"quorate/httpapi/door"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/probe"
+	"quorate/httpapi/service"
 	"quorate/httpapi/shape"
 )
 
 // Routes returns the table: all that a server can serve, in the order of the patterns.
 // What is not configured is not served.
 func Routes() []door.Route { return routes(new(Server)) }
+
+// OpenAPI returns the description of everything that a server can serve, as OpenAPI 3.0.3.
+// What a server does serve is at /openapi.json.
+func OpenAPI() ([]byte, error) { return service.Document(Routes(), "/") }
 
 func routes(s *Server) []door.Route {
 	list := s.sign.Routes()
@@ -28,7 +33,7 @@ func routes(s *Server) []door.Route {
 	list = append(list, s.hooks.Routes()...)
 	list = append(list, s.primary.Routes()...)
 	list = append(list, s.metrics.Routes()...)
-	list = append(list, serviceRoutes(s)...)
+	list = append(list, s.service.Routes()...)
 	list = append(list, extRoutes(s)...)
 	slices.SortFunc(list, func(a, b door.Route) int {
 		return cmp.Or(cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Method, b.Method))

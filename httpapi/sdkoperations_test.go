@@ -9,6 +9,7 @@ import (
 
 	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
+	"quorate/httpapi/service"
 )
 
 // TestSDKOperations: whatever the official SDKs can ask for is served, or listed as left
@@ -23,7 +24,7 @@ func TestSDKOperations(t *testing.T) {
 	for _, r := range Routes() {
 		served[plainPattern(r.Method, r.Pattern)] = true
 	}
-	left := leftOuts()
+	left := service.LeftOuts()
 	for line := range strings.Lines(string(text)) {
 		part := strings.Fields(line)
 		if part[0] == "#" {
@@ -33,7 +34,7 @@ func TestSDKOperations(t *testing.T) {
 			t.Fatalf("%q", line)
 		}
 		known[part[1]] = true
-		out := slices.ContainsFunc(left, func(l leftOut) bool { return l.pattern == part[1] })
+		out := slices.ContainsFunc(left, func(l service.LeftOut) bool { return l.Pattern == part[1] })
 		switch is := served[plainPattern(part[0], part[1])]; {
 		case is && out:
 			t.Errorf("%s %s is served, and left out", part[0], part[1])
@@ -45,8 +46,8 @@ func TestSDKOperations(t *testing.T) {
 		t.Errorf("only %d paths", len(known))
 	}
 	for _, l := range left {
-		if !known[l.pattern] {
-			t.Errorf("%s is left out, but no SDK asks for it", l.pattern)
+		if !known[l.Pattern] {
+			t.Errorf("%s is left out, but no SDK asks for it", l.Pattern)
 		}
 	}
 }
@@ -67,8 +68,8 @@ func TestOperationIDs(t *testing.T) {
 	}
 	named := map[string]bool{}
 	for _, r := range Routes() {
-		for _, method := range (line{&r}).methods() {
-			got := line{&r}.operationID(method)
+		for _, method := range (service.Line{Route: &r}).Methods() {
+			got := service.Line{Route: &r}.OperationID(method)
 			if id := want[plainPattern(r.Method, r.Pattern)]; id != "" && got != id {
 				t.Errorf("%s %s is %s, in the SDKs %s", method, r.Pattern, got, id)
 			}
@@ -94,10 +95,10 @@ func TestSDKQueries(t *testing.T) {
 	for _, r := range Routes() {
 		routes[plainPattern(r.Method, r.Pattern)] = r.Query
 	}
-	asked, left := 0, leftOuts()
+	asked, left := 0, service.LeftOuts()
 	for line := range strings.Lines(string(text)) {
 		part := strings.Fields(line)
-		if part[0] == "#" || slices.ContainsFunc(left, func(l leftOut) bool { return l.pattern == part[1] }) {
+		if part[0] == "#" || slices.ContainsFunc(left, func(l service.LeftOut) bool { return l.Pattern == part[1] }) {
 			continue
 		}
 		known, ok := routes[plainPattern(part[0], part[1])]

@@ -10,6 +10,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/httpapi/door"
+	"quorate/httpapi/service"
 	"quorate/httpapi/shape"
 )
 
@@ -37,7 +38,7 @@ func attempts(s *Server, r *door.Route) []attempt {
 	values, _ := url.ParseQuery(query) // our own
 	list := []attempt{{path + "?" + query, body}}
 	segments := strings.Split(path, "/")
-	for i, seg := range strings.Split((line{r}).path(), "/") {
+	for i, seg := range strings.Split((service.Line{Route: r}).Path(), "/") {
 		name, _, ok := strings.Cut(strings.TrimPrefix(seg, "{"), "}")
 		if !ok {
 			continue
@@ -92,7 +93,7 @@ func TestStatusesSeen(t *testing.T) {
 			seen[send(s, r.Method, p.path, p.body).StatusCode()] = p.path + " " + p.body
 		}
 		for _, status := range []int{r.Success(), 400, 404} {
-			described := doc.Paths[(line{&r}).path()][strings.ToLower(r.Method)].Responses[strconv.Itoa(status)] != nil
+			described := doc.Paths[(service.Line{Route: &r}).Path()][strings.ToLower(r.Method)].Responses[strconv.Itoa(status)] != nil
 			switch by, is := seen[status]; {
 			case is && !described:
 				t.Errorf("%s %s: %d was seen (%s) and is not described: see Route.refused", r.Method, r.Pattern, status, by)

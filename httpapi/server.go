@@ -19,6 +19,7 @@ import (
 	"quorate/httpapi/metrics"
 	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/service"
 	"quorate/httpapi/sign"
 	"quorate/httpapi/stream"
 )
@@ -49,6 +50,7 @@ type Server struct {
 	hooks   hooks.Room
 	sign    sign.Room
 	stream  stream.Room
+	service service.Room
 	origins origins
 	pages   *pages
 
@@ -159,6 +161,8 @@ func (s *Server) prepareData() (err error) {
 		Conn: connOf, Stopped: s.conns.stopped, LastWrites: func() time.Time { return s.conns.lastWrites },
 	}
 	s.stream.Use(s.desk, s.cfg.Metrics)
+	s.service = service.Room{Health: s.cfg.Health, Table: func() []door.Route { return routes(s) }, PublicURL: s.cfg.PublicURL}
+	s.service.Use(s.desk)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
 		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)
 	}

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"strings"
 	"testing"
+
+	"quorate/httpapi/service"
 )
 
 // TestServiceChecks: the checks have the form that the SDKs know, say no more than yes
@@ -22,10 +24,10 @@ func TestServiceChecks(t *testing.T) {
 	}
 	good, bad := checks{"b": {}, "a": {}}, checks{"b": {Error: "a secret"}, "a": {}}
 	for _, version := range []string{"/v1", "/v2"} {
-		f(good, version+"/health-check", 200, aliveBody)
+		f(good, version+"/health-check", 200, service.AliveBody)
 		f(bad, version+"/health-check", 503,
 			`{"message":"the server cannot do its work; its operator sees at /health why","statusCode":503,"error":"Service Unavailable"}`)
-		f(bad, version+"/live-check", 200, aliveBody)
+		f(bad, version+"/live-check", 200, service.AliveBody)
 	}
 }
 

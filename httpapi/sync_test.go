@@ -11,6 +11,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/httpapi/door"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/service"
 	"quorate/httpapi/view"
 )
 
@@ -84,7 +85,7 @@ func TestListed(t *testing.T) {
 	for path, left := range map[string]bool{
 		"/v1/apiLogs": true, "/v1/apiLogs/": false, "/v1/apiLogs/x": false, "/v1": false, "/": false, "": false,
 	} {
-		if got := isLeftOut([]byte(path)); (got != "") != left {
+		if got := service.WhyLeftOut([]byte(path)); (got != "") != left {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
@@ -102,7 +103,7 @@ func TestListed(t *testing.T) {
 	}
 	// Clients are not told of what is the operator's.
 	for scope, told := range map[door.Scope]bool{door.All: true, door.ForClients: false, door.ForOperators: true} {
-		text := string(s.appendRoutes(nil, scope))
+		text := string(s.service.AppendRoutes(nil, scope))
 		if strings.Contains(text, `"/metrics"`) != told || !strings.Contains(text, `"/v1/chains"`) || !json.Valid([]byte(text)) {
 			t.Errorf("for scope %d: %s", scope, text)
 		}

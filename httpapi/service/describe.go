@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"fmt"
@@ -51,11 +51,11 @@ func named(example string) *openapi.Schema {
 	return &openapi.Schema{Type: "string", MinLength: 1, Example: example}
 }
 
-// line is a route as the description has it.
-type line struct{ *door.Route }
+// Line is a route as the description has it.
+type Line struct{ *door.Route }
 
-// described returns the parameters of a route's pattern in their order.
-func (r line) described() ([]door.PathParam, error) {
+// Described returns the parameters of a route's pattern in their order.
+func (r Line) Described() ([]door.PathParam, error) {
 	var list []door.PathParam
 	for seg := range strings.SplitSeq(r.Pattern, "/") {
 		name, ok := strings.CutPrefix(seg, "{")
@@ -72,7 +72,7 @@ func (r line) described() ([]door.PathParam, error) {
 	return list, nil
 }
 
-func (r line) pathParam(name string) (door.PathParam, bool) {
+func (r Line) pathParam(name string) (door.PathParam, bool) {
 	if name == "metric" && len(r.Choices) > 0 {
 		return door.PathParam{Name: name, Doc: "the metric", Schema: &openapi.Schema{Type: "string", Enum: r.Choices}, Names: false}, true
 	}
@@ -88,8 +88,8 @@ func (r line) pathParam(name string) (door.PathParam, bool) {
 
 // refuses reports whether a request can be wrong in itself (400), and whether it can name
 // what is not there (404).
-func (r line) refuses() (wrong, absent bool) {
-	list, _ := r.described()
+func (r Line) refuses() (wrong, absent bool) {
+	list, _ := r.Described()
 	wrong = len(r.Query) > 0 || r.Body != nil
 	for _, p := range list {
 		wrong = wrong || !p.Names
@@ -100,11 +100,11 @@ func (r line) refuses() (wrong, absent bool) {
 	return wrong, absent
 }
 
-// path is the pattern as the description has it, where paths have no rest.
-func (r line) path() string { return strings.TrimSuffix(r.Pattern, "/*") }
+// Path is the pattern as the description has it, where paths have no rest.
+func (r Line) Path() string { return strings.TrimSuffix(r.Pattern, "/*") }
 
-// methods are those of the description.
-func (r line) methods() []string {
+// Methods are those of the description.
+func (r Line) Methods() []string {
 	switch {
 	case r.Method != "":
 		return []string{strings.ToLower(r.Method)}
@@ -114,15 +114,15 @@ func (r line) methods() []string {
 	return []string{"get", "post"}
 }
 
-// operationID returns a name for functions of generated clients: that of the SDKs, or else
+// OperationID returns a name for functions of generated clients: that of the SDKs, or else
 // the method and the literal segments, and the parameter that the pattern ends with.
-func (r line) operationID(method string) string {
-	if id := openapi.OperationIDs[strings.ToUpper(method)+" "+r.path()]; id != "" {
+func (r Line) OperationID(method string) string {
+	if id := openapi.OperationIDs[strings.ToUpper(method)+" "+r.Path()]; id != "" {
 		return id
 	}
 	var b strings.Builder
 	b.WriteString(method)
-	segments := strings.Split(strings.TrimPrefix(r.path(), "/"), "/")
+	segments := strings.Split(strings.TrimPrefix(r.Path(), "/"), "/")
 	for i, seg := range segments {
 		if name, ok := strings.CutPrefix(seg, "{"); ok {
 			if i < len(segments)-1 {
@@ -160,7 +160,7 @@ var tags = []struct{ prefix, name, doc string }{
 	{"/", "service", ""},
 }
 
-func (r line) tag() string {
+func (r Line) tag() string {
 	for _, t := range tags {
 		if strings.HasPrefix(r.Pattern, t.prefix) {
 			return t.name
@@ -175,8 +175,8 @@ type describer struct {
 	doc     *openapi.Document
 }
 
-// documentOf returns the description of routes. url is the server's address.
-func documentOf(routes []door.Route, url string) ([]byte, error) {
+// Document returns the description of routes. url is the server's address.
+func Document(routes []door.Route, url string) ([]byte, error) {
 	d := describer{schemas: openapi.NewSchemas(), doc: &openapi.Document{
 		OpenAPI: openapi.Version,
 		Info: openapi.Info{Title: "Quorate", Version: "1.0.0", Description: "Signatures of Avalanche validators, data and metrics of chains, and node RPC. " +
@@ -193,7 +193,7 @@ func documentOf(routes []door.Route, url string) ([]byte, error) {
 	d.errors()
 	seen := map[string]bool{}
 	for i := range routes {
-		r := line{&routes[i]}
+		r := Line{&routes[i]}
 		if err := d.route(r); err != nil {
 			return nil, fmt.Errorf("route %s %s: %w", r.Method, r.Pattern, err)
 		}
@@ -259,17 +259,17 @@ func (d *describer) content(body any) map[string]openapi.Media {
 	return map[string]openapi.Media{media: {Schema: d.schemas.Of(body)}}
 }
 
-func (d *describer) route(r line) error {
+func (d *describer) route(r Line) error {
 	if r.Answer == nil {
 		return fmt.Errorf("its answer has no type: see package shape")
 	}
-	params, err := r.described()
+	params, err := r.Described()
 	if err != nil {
 		return err
 	}
-	for _, method := range r.methods() {
+	for _, method := range r.Methods() {
 		op := &openapi.Operation{
-			ID: r.operationID(method), Tags: []string{r.tag()}, Responses: d.responses(r),
+			ID: r.OperationID(method), Tags: []string{r.tag()}, Responses: d.responses(r),
 			Summary: strings.ToUpper(r.Doc[:1]) + r.Doc[1:] + ".", Description: r.cost(),
 		}
 		if strings.HasSuffix(r.Pattern, "*") {
@@ -278,7 +278,7 @@ func (d *describer) route(r line) error {
 		for _, p := range params {
 			op.Parameters = append(op.Parameters, openapi.Parameter{Name: p.Name, In: openapi.InPath, Description: p.Doc, Required: true, Schema: p.Schema})
 		}
-		op.Parameters = append(op.Parameters, queryParams(r)...)
+		op.Parameters = append(op.Parameters, QueryParams(r)...)
 		switch {
 		case r.Body != nil:
 			op.Body = &openapi.Body{Required: true, Content: d.content(r.Body)}
@@ -292,16 +292,16 @@ func (d *describer) route(r line) error {
 			op.Security = []map[string][]string{{"apiKey": {}}, {"glacierKey": {}}}
 		case door.KeyNever:
 		}
-		if d.doc.Paths[r.path()] == nil {
-			d.doc.Paths[r.path()] = openapi.Operations{}
+		if d.doc.Paths[r.Path()] == nil {
+			d.doc.Paths[r.Path()] = openapi.Operations{}
 		}
-		d.doc.Paths[r.path()][method] = op
+		d.doc.Paths[r.Path()][method] = op
 	}
 	return nil
 }
 
 // cost says what a request of the route costs.
-func (r line) cost() string {
+func (r Line) cost() string {
 	text := fmt.Sprintf("Costs %d compute units.", r.Units)
 	if r.Units == 1 {
 		text = "Costs 1 compute unit."
@@ -312,8 +312,8 @@ func (r line) cost() string {
 	return text
 }
 
-// queryParams describes those of a route that it does not refuse.
-func queryParams(r line) []openapi.Parameter {
+// QueryParams describes those of a route that it does not refuse.
+func QueryParams(r Line) []openapi.Parameter {
 	var list []openapi.Parameter
 	for i := range r.Query {
 		p := &r.Query[i]
@@ -334,7 +334,7 @@ func queryParams(r line) []openapi.Parameter {
 }
 
 // responses are the answers of a route.
-func (d *describer) responses(r line) map[string]*openapi.Response {
+func (d *describer) responses(r Line) map[string]*openapi.Response {
 	good := &openapi.Response{Description: "Success."}
 	if r.Answer != (shape.Nothing{}) {
 		good.Content = d.content(r.Answer)
@@ -363,7 +363,7 @@ func isHealth(answer any) bool {
 }
 
 // refusal is an error of a route. A few routes have a form of their own.
-func (d *describer) refusal(r line, status int) *openapi.Response {
+func (d *describer) refusal(r Line, status int) *openapi.Response {
 	switch {
 	case r.Pattern == sign.RelayerPath:
 		return d.failure(shape.RelayerError{}, status)

@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"strings"
@@ -10,16 +10,16 @@ import (
 	"quorate/httpapi/view"
 )
 
-// listPath is where the server says what it serves: SDKs know more endpoints than
+// ListPath is where the server says what it serves: SDKs know more endpoints than
 // there are here.
-const listPath = "/v1"
+const ListPath = "/v1"
 
 // listRoutes makes the handler of the list of what is served to whoever asks. Each is made
 // when it is asked for first.
-func listRoutes(s *Server) door.Handler {
+func (m *Room) listRoutes() door.Handler {
 	var made [door.ForOperators + 1]func() []byte
 	for scope := range made {
-		made[scope] = sync.OnceValue(func() []byte { return s.appendRoutes(nil, door.Scope(scope)) })
+		made[scope] = sync.OnceValue(func() []byte { return m.AppendRoutes(nil, door.Scope(scope)) })
 	}
 	return func(ctx *fasthttp.RequestCtx, p door.Params) {
 		ctx.Response.Header.SetContentType(door.ContentJSON)
@@ -27,11 +27,11 @@ func listRoutes(s *Server) door.Handler {
 	}
 }
 
-// appendRoutes appends the list for listeners of a scope.
-func (s *Server) appendRoutes(dst []byte, scope door.Scope) []byte {
+// AppendRoutes appends the list for listeners of a scope.
+func (m *Room) AppendRoutes(dst []byte, scope door.Scope) []byte {
 	dst = append(dst, `{"endpoints":[`...)
 	first := true
-	for _, r := range routes(s) {
+	for _, r := range m.Table() {
 		if r.Off || !scope.Serves(r.Access) {
 			continue
 		}
