@@ -14,6 +14,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 	"quorate/httpapi/door"
+	"quorate/httpapi/sign"
 )
 
 // The members of bodies, in the order of each other.
@@ -136,7 +137,7 @@ func TestBodies(t *testing.T) {
 	for _, dialect := range []struct {
 		file, path string
 		names      *door.MemberNames
-	}{{"sdk_bodies.txt", sdkPath, &sdkNames}, {"relayer_bodies.txt", door.RelayerPath, &relayerNames}} {
+	}{{"sdk_bodies.txt", sdkPath, &sdkNames}, {"relayer_bodies.txt", sign.RelayerPath, &relayerNames}} {
 		_, addr := start(t, Config{Networks: networks{signs("\x00signed\xff")}})
 		c := dial(t, addr)
 		var got bytes.Buffer
@@ -158,7 +159,7 @@ func TestKinds(t *testing.T) {
 		t.Skip("nothing in it runs at once")
 	}
 	t.Parallel()
-	for _, dialect := range []struct{ file, path string }{{"sdk_kinds.txt", sdkPath}, {"relayer_kinds.txt", door.RelayerPath}} {
+	for _, dialect := range []struct{ file, path string }{{"sdk_kinds.txt", sdkPath}, {"relayer_kinds.txt", sign.RelayerPath}} {
 		var got bytes.Buffer
 		for _, kc := range kindCases() {
 			_, addr := start(t, Config{Networks: networks{fails(kc.err)}})
@@ -217,14 +218,14 @@ func TestRequests(t *testing.T) {
 	f("doubled slash", post("/"+sdkPath, good))
 	f("below", post(sdkPath+"/0x00", good))
 	f("ext without handler", request("GET", "/ext/metrics", ""))
-	f("relayer", request("POST", door.RelayerPath, good))
-	f("relayer, any content type", request("POST", door.RelayerPath, good, "Content-Type: application/x-www-form-urlencoded"))
-	f("relayer, get", request("GET", door.RelayerPath, ""))
-	f("relayer, trailing slash", post(door.RelayerPath+"/", good))
-	f("relayer, other network", post(door.RelayerPath, `{"message":"000000000001`+strings.Repeat("00", 36)+`"}`))
-	f("relayer, no message", post(door.RelayerPath, `{"justification":"ab"}`))
-	f("relayer, other codec", post(door.RelayerPath, `{"message":"000100003039`+strings.Repeat("00", 36)+`"}`))
-	f("relayer, buffer above default", post(door.RelayerPath, `{"message":"`+warpHex+`","quorum-percentage":0,"quorum-percentage-buffer":50}`))
+	f("relayer", request("POST", sign.RelayerPath, good))
+	f("relayer, any content type", request("POST", sign.RelayerPath, good, "Content-Type: application/x-www-form-urlencoded"))
+	f("relayer, get", request("GET", sign.RelayerPath, ""))
+	f("relayer, trailing slash", post(sign.RelayerPath+"/", good))
+	f("relayer, other network", post(sign.RelayerPath, `{"message":"000000000001`+strings.Repeat("00", 36)+`"}`))
+	f("relayer, no message", post(sign.RelayerPath, `{"justification":"ab"}`))
+	f("relayer, other codec", post(sign.RelayerPath, `{"message":"000100003039`+strings.Repeat("00", 36)+`"}`))
+	f("relayer, buffer above default", post(sign.RelayerPath, `{"message":"`+warpHex+`","quorum-percentage":0,"quorum-percentage-buffer":50}`))
 	f("the connection is still good", post(sdkPath, good))
 	golden(t, "requests.txt", got.Bytes())
 }
@@ -253,12 +254,12 @@ func TestAsked(t *testing.T) {
 	f(sdkPath, `{"message":"`+warpHex+`","justification":"01","signingSubnetId":"`+subnet.String()+`","quorumPercentage":50,"quorumPercentageBuffer":7,"pChainHeight":9}`,
 		aggregator.Request{Message: message, Justification: []byte{1}, SigningSubnetID: &subnet, Quorum: 50, Buffer: 7, PChainHeight: 9, AtHeight: true})
 	f(sdkPath, `{"justification":"01","quorumPercentage":0}`, aggregator.Request{Justification: []byte{1}})
-	f(door.RelayerPath, `{"message":"0x`+warpHex+`","quorum-percentage":0}`, aggregator.Request{Message: message, Quorum: 67})
-	f(door.RelayerPath, `{"message":"`+warpHex+`","quorum-percentage":50,"quorum-percentage-buffer":7,"pchain-height":9,"signing-subnet-id":"`+subnet.String()+`"}`,
+	f(sign.RelayerPath, `{"message":"0x`+warpHex+`","quorum-percentage":0}`, aggregator.Request{Message: message, Quorum: 67})
+	f(sign.RelayerPath, `{"message":"`+warpHex+`","quorum-percentage":50,"quorum-percentage-buffer":7,"pchain-height":9,"signing-subnet-id":"`+subnet.String()+`"}`,
 		aggregator.Request{Message: message, SigningSubnetID: &subnet, Quorum: 50, Buffer: 7, PChainHeight: 9, AtHeight: true})
 	// The data of the log that carries the message: offset, length, bytes, padding.
 	logData := strings.Repeat("00", 31) + "20" + strings.Repeat("00", 31) + "2a" + warpHex + strings.Repeat("00", 22)
-	f(door.RelayerPath, `{"message":"`+logData+`"}`, aggregator.Request{Message: unhex(t, logData), Quorum: 67})
+	f(sign.RelayerPath, `{"message":"`+logData+`"}`, aggregator.Request{Message: unhex(t, logData), Quorum: 67})
 }
 
 // testSubnet is the subnet ID whose bytes are 1 to 32.

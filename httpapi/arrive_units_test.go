@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/metric"
-	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/sign"
 )
 
 // TestBodyUnits: a body costs by its size, before it is read; who has no units left is
@@ -44,7 +44,7 @@ func TestBodyUnits(t *testing.T) {
 	f(head+"\r\n", 429, 942, 2)
 	f(head+"Expect: 100-continue\r\n\r\n", 429, 942, 2)
 	f(head+"\r\n"+strings.Repeat(" ", prefetched), 429, 942, 2)
-	f(post(door.RelayerPath, "{\"x\":\""+strings.Repeat("y", 200<<10)+"\"}"), 400, 822, 2)
+	f(post(sign.RelayerPath, "{\"x\":\""+strings.Repeat("y", 200<<10)+"\"}"), 400, 822, 2)
 	// One that does not say its length is charged once it is there, and before it is parsed;
 	// what it costs is owed, so that the next is refused whatever it is.
 	f(chunked(1<<20), 200, 822-512-5, 3)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/sign"
 	"quorate/httpapi/view"
 )
 
@@ -108,7 +108,7 @@ func TestCORSOnErrors(t *testing.T) {
 		path   string
 		status int
 	}{
-		{base + "/transactions?pageSize=x", 400}, {"/v1/nothing", 404}, {door.RelayerPath, 405}, {base + "/transactions", 429},
+		{base + "/transactions?pageSize=x", 400}, {"/v1/nothing", 404}, {sign.RelayerPath, 405}, {base + "/transactions", 429},
 		{"/ext/bc/C/rpc", 429},
 	} {
 		resp := get(s, c.path, "Origin", page)

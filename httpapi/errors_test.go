@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/sign"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -58,7 +59,7 @@ func FuzzErrorBody(f *testing.F) {
 			t.Fatalf("got %+v, want message %q", data, want)
 		}
 		var relayer struct{ Error string }
-		if err := json.Unmarshal(door.AppendRelayerError(nil, message), &relayer); err != nil {
+		if err := json.Unmarshal(sign.AppendError(nil, 400, message), &relayer); err != nil {
 			t.Fatal(err)
 		}
 		if relayer.Error != want {

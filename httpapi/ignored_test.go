@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"quorate/httpapi/door"
+	"quorate/httpapi/sign"
 )
 
 // TestIgnored: what a route does not know is told, and refused if it looks like a
@@ -48,7 +48,7 @@ func TestIgnored(t *testing.T) {
 	g(sdkPath, msg+`,"quorumpercentage":50}`, 400, "", `member \"quorumpercentage\" is unknown; did you mean quorumPercentage?`)
 	g(sdkPath, msg+`,"signingSubnetID":"x"}`, 400, "", "did you mean signingSubnetId?")
 	g(sdkPath, msg+`,"quorum-percentage":50}`, 400, "", "did you mean quorumPercentage?")
-	g(door.RelayerPath, msg+`,"quorumPercentage":50}`, 200, "quorumPercentage", "signed-message") // as the original
-	g(door.RelayerPath, msg+`,"pchain-heights":50}`, 200, "pchain-heights", "signed-message")
-	g(door.RelayerPath, msg+`,"x":{"quorum-percentages":1}}`, 200, "x", "signed-message")
+	g(sign.RelayerPath, msg+`,"quorumPercentage":50}`, 200, "quorumPercentage", "signed-message") // as the original
+	g(sign.RelayerPath, msg+`,"pchain-heights":50}`, 200, "pchain-heights", "signed-message")
+	g(sign.RelayerPath, msg+`,"x":{"quorum-percentages":1}}`, 200, "x", "signed-message")
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"quorate/aggregator"
-	"quorate/httpapi/door"
+	"quorate/httpapi/sign"
 )
 
 // TestOrigin: the aggregator hears for whom a request is, and since when: a
@@ -20,7 +20,7 @@ func TestOrigin(t *testing.T) {
 	s, url := start(t, Config{
 		Networks: networks{agg},
 	})
-	for i, path := range []string{sdkPath, door.RelayerPath} {
+	for i, path := range []string{sdkPath, sign.RelayerPath} {
 		c := dial(t, url)
 		raw := post(path, `{"message":"`+warpHex+`"}`)
 		before := time.Now()

@@ -203,9 +203,9 @@ func TestRepeats(t *testing.T) {
 		{sdkPath, `{"message":"` + message + `","padding":"` + strings.Repeat(" ", 8<<10) + `"}`, false},
 		{sdkPath, `{"message":"` + message + `","quorumPercentag":80}`, false},
 		{sdkPath, `{"message":"` + warpHex + `"}`, false}, // of a chain that is not known
-		{door.RelayerPath, `{"message":"` + message + `"}`, true},
-		{door.RelayerPath, `{"message":"` + message + `","quorum-percentage":0,"signing-subnet-id":""}`, true},
-		{door.RelayerPath, `{"message":"` + strings.Repeat("00", 5) + `01"}`, false},
+		{sign.RelayerPath, `{"message":"` + message + `"}`, true},
+		{sign.RelayerPath, `{"message":"` + message + `","quorum-percentage":0,"signing-subnet-id":""}`, true},
+		{sign.RelayerPath, `{"message":"` + strings.Repeat("00", 5) + `01"}`, false},
 	} {
 		first := answered(s, c.path, c.body)
 		for i := range 4 {
@@ -217,7 +217,7 @@ func TestRepeats(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/v1/signatureAggregator/mainnet/aggregateSignatures", door.RelayerPath} { // the body is kept for others
+	for _, path := range []string{"/v1/signatureAggregator/mainnet/aggregateSignatures", sign.RelayerPath} { // the body is kept for others
 		if got := answered(s, path, `{"message":"`+message+`","quorumPercentage":100}`); strings.Contains(got, "signedMessage") {
 			t.Errorf("%s: %s", path, got)
 		}
@@ -341,7 +341,7 @@ func TestQuorumNote(t *testing.T) {
 			}
 		}
 	}
-	ctx := posted(door.RelayerPath, `{"message":"`+signable(t, 1)+`","quorum-percentage":0}`) // the default there
+	ctx := posted(sign.RelayerPath, `{"message":"`+signable(t, 1)+`","quorum-percentage":0}`) // the default there
 	if s.handle(ctx); len(ctx.Response.Header.Peek("X-Quorum-Note")) > 0 {
 		t.Error("a note about the default")
 	}
@@ -383,7 +383,7 @@ func FuzzRepeats(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, relayer bool) {
 		path := sdkPath
 		if relayer {
-			path = door.RelayerPath
+			path = sign.RelayerPath
 		}
 		want := answered(reads, path, string(body))
 		for range 4 {
@@ -416,11 +416,11 @@ func TestHeightHeader(t *testing.T) {
 		{sdkPath, `,"destinationBlockchainId":"` + signersChain.String() + `"`, "7", 201},
 		{sdkPath, `,"destinationBlockchainId":"` + unknown.String() + `"`, "", 400},
 		{sdkPath, `,"destinationBlockchainId":"` + unknown.String() + `","pChainHeight":9`, "9", 201},
-		{door.RelayerPath, `,"destination-blockchain-id":"` + signersChain.String() + `"`, "7", 200},
-		{door.RelayerPath, `,"pchain-height":8`, "8", 200},
-		{door.RelayerPath, `,"p-chain-height":8`, "8", 200},
-		{door.RelayerPath, `,"p-chain-height":8,"pchain-height":8`, "8", 200},
-		{door.RelayerPath, `,"p-chain-height":8,"pchain-height":9`, "", 400},
+		{sign.RelayerPath, `,"destination-blockchain-id":"` + signersChain.String() + `"`, "7", 200},
+		{sign.RelayerPath, `,"pchain-height":8`, "8", 200},
+		{sign.RelayerPath, `,"p-chain-height":8`, "8", 200},
+		{sign.RelayerPath, `,"p-chain-height":8,"pchain-height":8`, "8", 200},
+		{sign.RelayerPath, `,"p-chain-height":8,"pchain-height":9`, "", 400},
 	} {
 		body := `{"message":"` + signable(t, 1) + `"` + c.members + `}`
 		for range 4 { // the last from what is known of the body

@@ -16,6 +16,7 @@ import (
 	"quorate/aggregator"
 	"quorate/engine/metric"
 	"quorate/httpapi/door"
+	"quorate/httpapi/sign"
 )
 
 var goodPost = post(sdkPath, `{"message":"`+warpHex+`"}`)
@@ -85,7 +86,7 @@ func TestUnreadable(t *testing.T) {
 	}
 
 	c := dial(t, addr)
-	c.send(post(door.RelayerPath, strings.Repeat(" ", 1001)))
+	c.send(post(sign.RelayerPath, strings.Repeat(" ", 1001)))
 	if resp, body := c.reply("POST"); resp.StatusCode != 413 || body != `{"error":"`+tooLarge+`"}` {
 		t.Errorf("relayer: %s %s", resp.Status, body)
 	}

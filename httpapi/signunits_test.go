@@ -8,8 +8,8 @@ import (
 
 	"quorate/aggregator"
 	"quorate/engine/chain"
-	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/sign"
 )
 
 // TestSignUnits: a message that is signed anew costs by its set of validators, also if too few
@@ -36,9 +36,9 @@ func TestSignUnits(t *testing.T) {
 			t.Errorf("%s: %d, %s units left, want %d and %d: %s", path, resp.StatusCode(), got, status, left, resp.Body())
 		}
 	}
-	for _, path := range []string{sdkPath, door.RelayerPath} {
+	for _, path := range []string{sdkPath, sign.RelayerPath} {
 		good, bad := 201, 503
-		if path == door.RelayerPath {
+		if path == sign.RelayerPath {
 			good, bad = 200, 500
 		}
 		asked, fails = 1000, false

@@ -12,10 +12,6 @@ import (
 	"quorate/httpapi/view"
 )
 
-// RelayerPath is the drop-in for the relayer's own aggregator, with error
-// bodies of its own.
-const RelayerPath = "/aggregate-signatures"
-
 // ContentJSON is the content type of nearly all bodies.
 const ContentJSON = "application/json"
 
@@ -87,13 +83,9 @@ func Fail(ctx *fasthttp.RequestCtx, f *Failure) {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, RetrySeconds(f.RetryAfter))
 	}
 	body := ctx.Response.SwapBody(nil)[:0]
-	own, _ := ctx.UserValue(ErrorForm{}).(func(dst []byte, message string) []byte)
-	switch {
-	case own != nil:
+	if own, _ := ctx.UserValue(ErrorForm{}).(func(dst []byte, message string) []byte); own != nil {
 		body = own(body, f.Message)
-	case isRelayer(ctx):
-		body = AppendRelayerError(body, f.Message)
-	default:
+	} else {
 		body = AppendError(body, f.Status, f.Message)
 	}
 	ctx.Response.SwapBody(body)
@@ -102,13 +94,6 @@ func Fail(ctx *fasthttp.RequestCtx, f *Failure) {
 // ErrorForm is the key of a request's value with what appends errors in the form that its
 // clients know.
 type ErrorForm struct{}
-
-// isRelayer looks at the path as it was sent: a request may have failed before
-// its path was parsed.
-func isRelayer(ctx *fasthttp.RequestCtx) bool {
-	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
-	return string(path) == RelayerPath
-}
 
 // AppendError appends the documented body of an error.
 func AppendError(dst []byte, status int, message string) []byte {
@@ -122,13 +107,6 @@ func AppendStatus(dst []byte, status int) []byte {
 	dst = strconv.AppendInt(dst, int64(status), 10)
 	dst = append(dst, `,"error":`...)
 	dst = view.AppendString(dst, fasthttp.StatusMessage(status))
-	return append(dst, '}')
-}
-
-// AppendRelayerError appends the drop-in's body of an error.
-func AppendRelayerError(dst []byte, message string) []byte {
-	dst = append(dst, `{"error":`...)
-	dst = view.AppendString(dst, message)
 	return append(dst, '}')
 }
 

@@ -365,8 +365,6 @@ func isHealth(answer any) bool {
 // refusal is an error of a route. A few routes have a form of their own.
 func (d *describer) refusal(r Line, status int) *openapi.Response {
 	switch {
-	case r.Pattern == sign.RelayerPath:
-		return d.failure(shape.RelayerError{}, status)
 	case r.Refusal != nil:
 		return d.failure(r.Refusal.Body, status)
 	case isHealth(r.Answer) && status == fasthttp.StatusServiceUnavailable:

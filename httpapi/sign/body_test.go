@@ -161,7 +161,7 @@ func checkFailure(t *testing.T, err error, relayer bool) {
 		StatusCode     int
 	}
 	if relayer {
-		b = door.AppendRelayerError(nil, fl.Message)
+		b = AppendError(nil, 400, fl.Message)
 	} else {
 		b = door.AppendError(nil, fl.Status, fl.Message)
 	}

@@ -17,6 +17,7 @@ import (
 	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
+	"quorate/httpapi/view"
 )
 
 // Aggregator has messages signed. It must answer within bounded time on its own
@@ -61,7 +62,7 @@ const (
 	// Pattern is what signs what is in a body, and what the others start with.
 	Pattern = "/v1/signatureAggregator/{network}/aggregateSignatures"
 	// RelayerPath is the drop-in for the relayer's own aggregator, with error bodies of its own.
-	RelayerPath = door.RelayerPath
+	RelayerPath = "/aggregate-signatures"
 )
 
 // Routes are all that signs.
@@ -86,9 +87,16 @@ func (m *Room) Routes() []door.Route {
 		{
 			Method: fasthttp.MethodPost, Pattern: RelayerPath, Units: door.UnitsMedium,
 			Doc:    "has a warp message signed, in the form of the relayers' own aggregator",
-			Answer: shape.RelayerSignedMessage{}, Body: shape.RelayerRequest{}, Make: door.Plain(m.relayerSignatures),
+			Answer: shape.RelayerSignedMessage{}, Body: shape.RelayerRequest{}, Refusal: &door.Refusal{Body: shape.RelayerError{}, Append: AppendError}, Make: door.Plain(m.relayerSignatures),
 		},
 	}
+}
+
+// AppendError appends the body of an error in the form of the relayers' own aggregator.
+func AppendError(dst []byte, _ int, message string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = view.AppendString(dst, message)
+	return append(dst, '}')
 }
 
 // pathParams are those that mean something else here than on EVM chains.
