@@ -96,8 +96,8 @@ func TestHeldMetrics(t *testing.T) {
 	other.mine(t, state.Last+900*hour, 1)
 	same("held, and the other chain grows")
 	c.metrics.before = noon + 1
-	expect(t, s, metricPath("1", rollup.TxCount, "timeInterval=hour"), 503, "are made again")
-	expect(t, s, metricPath("total", rollup.TxCount, ""), 503, "are made again")
+	expect(t, s, metricPath("1", rollup.TxCount, "timeInterval=hour"), 503, "are computed again")
+	expect(t, s, metricPath("total", rollup.TxCount, ""), 503, "are computed again")
 	c.metrics.before = 0
 	c.metrics.edition++
 	same("made again")
