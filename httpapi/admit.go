@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/forward"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/reply"
 )
@@ -15,6 +16,9 @@ import (
 // admit charges a request and finds out who sent it, or else answers it. All else
 // that it goes by is in the line of the table of routes.
 func (s *Server) admit(ctx *fasthttp.RequestCtx, r *door.Route, p *door.Params, units int) bool {
+	if p.Forwarded { // and charged there
+		return forward.Client(ctx, s.cfg.Limits, p)
+	}
 	owned := r.Key == door.KeyAlways && !s.cfg.WebhooksKeyless
 	if s.cfg.Limits == nil {
 		if owned {

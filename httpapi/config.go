@@ -17,6 +17,7 @@ import (
 	"quorate/engine/yield"
 	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/exports"
+	"quorate/httpapi/forward"
 	"quorate/httpapi/hooks"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/probe"
@@ -92,6 +93,8 @@ type Config struct {
 	OwnHost func(host []byte) bool
 	// Pages says what browsers see, its API and log apart; nil: there are no pages.
 	Pages *ui.Config
+	// Fleet passes requests on to other servers with the same keys; nil: there are none.
+	Fleet *forward.Fleet
 	// Limits knows the API keys and keeps clients within their rates. Nil admits all.
 	Limits *limit.Limiter
 	// Origins are the origins whose pages may use the public routes, such as

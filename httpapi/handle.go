@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/forward"
 	"quorate/httpapi/service"
 )
 
@@ -51,6 +52,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	path := dialectPath(ctx, ctx.URI().PathOriginal())
 	rt, p := s.router.Find(path)
+	scope, p.Forwarded = s.cfg.Fleet.Sent(ctx, scope)
 	if rt == nil || !scope.Serves(rt.Access) {
 		s.noRoute(ctx, path, rt == nil && scope != door.ForOperators)
 		s.pages.refused(ctx, door.Params{Scope: scope})
@@ -61,7 +63,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	e := rt.Method(ctx.Method())
-	if e != nil && s.misdirected(ctx, e, scope) {
+	if e != nil && !p.Forwarded && s.misdirected(ctx, e, scope) {
 		door.Fail(ctx, notOurName(ctx))
 		if e.Page {
 			s.pages.refused(ctx, door.Params{Scope: scope})
@@ -118,6 +120,9 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *door.Endpoint, p do
 		s.cfg.Limits.Owe(p.Client, bodyUnits(len(body.b)))
 		return
 	}
+	if f == nil && p.Forwarded {
+		f = forward.CheckBody(ctx)
+	}
 	if f != nil {
 		door.Fail(ctx, f)
 		return
@@ -149,7 +154,9 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *door.Endpoint, p do
 	if s.cfg.OnRequest != nil {
 		s.cfg.OnRequest()
 	}
-	e.Handle(ctx, p)
+	if s.cfg.Fleet == nil || !s.cfg.Fleet.Answer(s.work, ctx, e.Route, p, s.desk.Owe) {
+		e.Handle(ctx, p)
+	}
 	if !e.Page { // pages pay for what they ask for, and are kept by whoever shows them
 		s.desk.Owe(ctx, &p, sentUnits(ctx, e.Route, p.Paid))
 	}

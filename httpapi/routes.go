@@ -51,18 +51,18 @@ func extRoutes(s *Server) []door.Route {
 		},
 		{
 			Pattern: "/ext/bc/{chain}/*", Units: door.UnitsFree, Chain: "chain",
-			Doc: "passes calls on to a chain's RPC",
-			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
+			Doc:   "passes calls on to a chain's RPC",
+			Needs: door.NeedsNode, Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 		{
 			Pattern: "/ext/P/*", Units: door.UnitsFree,
-			Doc: "passes calls on to the P-Chain's RPC, where avalanchego's client asks for it",
-			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
+			Doc:   "passes calls on to the P-Chain's RPC, where avalanchego's client asks for it",
+			Needs: door.NeedsNode, Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 		{
 			Pattern: "/ext/info", Units: door.UnitsFree,
-			Doc: "passes calls on to the info API of a followed node",
-			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
+			Doc:   "passes calls on to the info API of a followed node",
+			Needs: door.NeedsNode, Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 		{
 			Pattern: "/ext/health/*", Units: door.UnitsFree, Key: door.KeyNever, Access: door.Operator, Probe: true,

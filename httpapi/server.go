@@ -199,6 +199,7 @@ func (s *Server) Run(ctx context.Context, lns ...net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(lns...) }()
 	var serveErr error
+	defer s.cfg.Fleet.Start(ctx)()
 	select {
 	case serveErr = <-served:
 		served <- nil

@@ -39,6 +39,18 @@ const (
 	Everywhere
 )
 
+// Need is what not every server has.
+type Need uint8
+
+const (
+	// NeedsNothing that a server could lack.
+	NeedsNothing Need = iota
+	// NeedsStake of validators that are connected, of the network that a request names.
+	NeedsStake
+	// NeedsNode that answers for the chain that a request names.
+	NeedsNode
+)
+
 // Route is a line of the table of what is served. Everything that depends on the
 // route follows from its line: what a request costs, whether it needs a key, which
 // chain it names, and on which listeners it is answered.
@@ -83,6 +95,11 @@ type Route struct {
 	// Owned: the answer belongs to its client, or does not come at once, so that pages of
 	// this server do not ask for it.
 	Owned bool
+	// Home: in a fleet only one server has what the route is about, and the others ask it.
+	Home bool
+	// Needs is what a server of a fleet may lack that the route cannot do without: requests are
+	// passed on to one that has it.
+	Needs Need
 	// AnyChain: the chain of the pattern need not be one of the primary network.
 	AnyChain bool
 	// Page routes are for browsers: what they refuse is a page, too. Answers of kept ones

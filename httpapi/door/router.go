@@ -57,6 +57,8 @@ type Params struct {
 	Kept   any   // the answer, if it is a page that is kept
 	// Waiting: of the request only its header is there (beforeBody).
 	Waiting bool
+	// Forwarded: another server of the fleet has admitted and charged the request.
+	Forwarded bool
 }
 
 // Get returns the value of a parameter of the route's pattern.

@@ -45,8 +45,8 @@ func (m *Room) nftRoutes() []door.Route {
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: collectionPattern + "/{tokenId}:reindex", Units: door.UnitsLarge, Chain: "chainId",
-			Doc:    "has the metadata of one of them fetched again, once an hour for each",
-			Answer: shape.Nothing{}, Status: fasthttp.StatusCreated, Make: m.reindexes,
+			Doc:  "has the metadata of one of them fetched again, once an hour for each",
+			Home: true, Answer: shape.Nothing{}, Status: fasthttp.StatusCreated, Make: m.reindexes,
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", Units: door.UnitsMedium,

@@ -72,18 +72,18 @@ func (x *Room) Routes() []door.Route {
 		{
 			Method: fasthttp.MethodPost, Pattern: "/v1/operations/transactions:export", Units: door.UnitsLarge,
 			Doc: "starts an export of the transactions of addresses",
-			Off: off, Owned: true, Answer: shape.Operation{}, Body: shape.ExportRequest{}, Status: fasthttp.StatusCreated, Make: door.Plain(x.exportTransactions),
+			Off: off, Owned: true, Home: true, Answer: shape.Operation{}, Body: shape.ExportRequest{}, Status: fasthttp.StatusCreated, Make: door.Plain(x.exportTransactions),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern, Units: door.UnitsFree,
 			Doc: "returns how far an export is, and where its file is",
-			Off: off, Owned: true, Answer: shape.Operation{}, Make: door.Plain(x.getOperation),
+			Off: off, Owned: true, Home: true, Answer: shape.Operation{}, Make: door.Plain(x.getOperation),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern + FilePath, Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc:   "returns the file of an export, at the address in its downloadUrl",
 			Query: downloadParams,
-			Off:   off, Owned: true, Answer: shape.Binary, Make: door.Plain(x.downloadExport),
+			Off:   off, Owned: true, Home: true, Answer: shape.Binary, Make: door.Plain(x.downloadExport),
 		},
 	}
 }

@@ -113,7 +113,8 @@ func (m *Room) Routes() []door.Route {
 		},
 	}
 	for i := range list {
-		list[i].Off, list[i].Owned, list[i].Key = m.Webhooks == nil || m.EVM == nil, true, door.KeyAlways
+		list[i].Off, list[i].Key = m.Webhooks == nil || m.EVM == nil, door.KeyAlways
+		list[i].Owned, list[i].Home = true, true
 	}
 	return list
 }

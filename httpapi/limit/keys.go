@@ -60,6 +60,16 @@ func (t *keyTable) find(value []byte) *key {
 	return t.keys[sha256.Sum256(value)]
 }
 
+// named returns the key with a name, or nil.
+func (t *keyTable) named(id string) *key {
+	for _, k := range t.keys {
+		if k.id == id {
+			return k
+		}
+	}
+	return nil
+}
+
 func (k *key) permits(r *Route) bool {
 	return !k.disabled && k.tier.permitsRoute(r.Pattern) && k.tier.permitsChain(r)
 }

@@ -158,6 +158,23 @@ func (c Client) String() string {
 	return p.String()
 }
 
+// Named returns the client of which [Client.String] returned text, maybe on a server with the
+// same API keys. ok is false if there is no such key here.
+func (l *Limiter) Named(text string) (c Client, ok bool) {
+	if id, isKey := strings.CutPrefix(text, ofKey); isKey {
+		if l == nil || l.keys == nil {
+			return c, false
+		}
+		c.key = l.keys.Get().named(id)
+		return c, c.key != nil
+	}
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return Client{addr: p.Addr()}, true
+	}
+	c.addr, _ = netip.ParseAddr(text) // or it was not known
+	return c, true
+}
+
 // HasKey reports whether it is an API key, and not an address.
 func (c Client) HasKey() bool { return c.key != nil }
 

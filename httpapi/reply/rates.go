@@ -34,7 +34,7 @@ func canonical(name string) []byte {
 // More takes what a request that was admitted costs beyond its first price, and returns why it
 // is refused, nil if it is not. Requests that the server makes itself are paid for by its pages.
 func (d *Desk) More(ctx *fasthttp.RequestCtx, p *door.Params, units int) *door.Failure {
-	if units <= 0 || Own(ctx) {
+	if units <= 0 || p.Forwarded || Own(ctx) {
 		return nil
 	}
 	now := d.Limits.More(p.Client, p.Paid, units)
@@ -59,7 +59,7 @@ func Decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *door.Failure {
 
 // Owe changes the price of a request by so many units once it is answered.
 func (d *Desk) Owe(ctx *fasthttp.RequestCtx, p *door.Params, units int) {
-	if d.Limits == nil || units == 0 || Own(ctx) {
+	if d.Limits == nil || units == 0 || p.Forwarded || Own(ctx) {
 		return
 	}
 	d.Limits.Owe(p.Client, units)

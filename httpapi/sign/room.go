@@ -67,7 +67,7 @@ const (
 
 // Routes are all that signs.
 func (m *Room) Routes() []door.Route {
-	return []door.Route{
+	list := []door.Route{
 		{
 			Method: fasthttp.MethodPost, Pattern: Pattern, Units: door.UnitsMedium,
 			Doc:    "has a warp message signed by a quorum of validators",
@@ -90,6 +90,10 @@ func (m *Room) Routes() []door.Route {
 			Answer: shape.RelayerSignedMessage{}, Body: shape.RelayerRequest{}, Refusal: &door.Refusal{Body: shape.RelayerError{}, Append: AppendError}, Make: door.Plain(m.relayerSignatures),
 		},
 	}
+	for i := range list {
+		list[i].Needs = door.NeedsStake
+	}
+	return list
 }
 
 // AppendError appends the body of an error in the form of the relayers' own aggregator.
