@@ -133,6 +133,7 @@ func commands() []*cobra.Command {
 		restoreCommand(),
 		cloneCommand(),
 		archiveCommand(),
+		fleetCommand(),
 		verifyDataCommand(),
 		versionCommand(),
 		referenceCommand(),

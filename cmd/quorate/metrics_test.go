@@ -30,8 +30,9 @@ func TestMetricsFormat(t *testing.T) {
 	campaign(t)
 	t.Parallel()
 	dir := t.TempDir()
-	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn",
-		"--archive", "file://"+t.TempDir())
+	fleet, ports := newFleet(t, 1)
+	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", ports[0], "--data-dir", dir, "--log-display-level", "warn",
+		"--archive", "file://"+t.TempDir(), "--fleet", fleet)
 	facts, err := devnet.ReadFacts(filepath.Join(dir, "facts.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ import (
 type serveFlags struct {
 	dataDir, factsFile           string
 	listen                       listenFlags
+	fleet                        fleetFlag
 	devnet                       bool
 	helicon                      heliconValue
 	nodes                        nodeFlags
@@ -106,6 +107,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	})
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
 		f.listen.add(flags, limits)
+		f.fleet.add(flags)
 		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which the server answers, besides IP addresses, localhost and the host of --public-url, or what a proxy of --trusted-proxies lets in; * allows all")
 		f.rpc.add(flags)
 		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin and the page /ops, which have no authentication: aliases, log levels, profiles, plugins")
@@ -162,6 +164,9 @@ func defaultDataDir() string {
 func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return usageError{err}
+	}
+	if err := errors.Join(f.fleet.open(), f.fleet.archive(&f.keep.depot)); err != nil {
+		return err
 	}
 	if f.examine != "" {
 		return examine(cmd, f)
@@ -245,6 +250,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		f.limit.configure(&cfg, f.listen.host, logs.Logger("http"), set),
 		f.listen.configure(&cfg, &f.limit),
 		f.pages.configure(&cfg),
+		f.fleet.configure(&cfg, eng, logs.Logger("http"), set),
 	)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -345,6 +351,8 @@ func writeFacts(f *serveFlags, facts devnet.Facts, log *slog.Logger) error {
 
 func (f *serveFlags) check() error {
 	switch {
+	case !f.devnet && len(f.nodes.urls) == 0 && f.fleet.path != "":
+		return errors.New("no node to follow: give --node-url URL, which this release needs on each server of a fleet")
 	case !f.devnet && len(f.nodes.urls) == 0:
 		return errors.New("no node to follow: give --node-url URL, or --devnet for a simulated network")
 	case f.admin && f.listen.admin == noAdmin:
