@@ -203,6 +203,12 @@
 // time of its last block, and answers about it, errors too, carry X-Indexed-Height and
 // X-Chain-Height, as far as they are known. What is there is served all the same.
 //
+// A request with X-Min-Height is answered of no older state than that height: a server
+// whose index has not come so far waits up to 250 ms and then answers 503 with
+// Retry-After. The same is done about blocks that a page token proves to exist or that
+// a node has told of, and X-Indexed-Height is always there. In a fleet all requests are
+// answered so.
+//
 // # Gaps
 //
 // What is missing of a chain is a further member of it in the list of chains, left

@@ -50,7 +50,7 @@ func dialectChain(s *Server, ctx *fasthttp.RequestCtx, name string) (etherscan.C
 	} else {
 		return nil, false
 	}
-	reply.TellSync(ctx, found)
+	reply.TellSync(ctx, found, s.desk.InFleet)
 	return openedChain{found}, true
 }
 

@@ -136,7 +136,7 @@ const repeatShare = 4
 // prepareData makes what data endpoints need.
 func (s *Server) prepareData() (err error) {
 	if s.desk, err = reply.New(reply.Config{
-		Dialect: s.cfg.Dialect, Origins: len(s.cfg.Origins) > 0 && !s.origins.all, TokenKey: s.cfg.TokenKey, OlderTokenKeys: s.cfg.OlderTokenKeys, CompressMin: s.cfg.CompressMin,
+		Dialect: s.cfg.Dialect, Origins: len(s.cfg.Origins) > 0 && !s.origins.all, TokenKey: s.cfg.TokenKey, OlderTokenKeys: s.cfg.OlderTokenKeys, InFleet: s.cfg.Fleet != nil, CompressMin: s.cfg.CompressMin,
 		AnswerBytes: s.cfg.AnswerBytes - s.cfg.AnswerBytes/repeatShare, Limits: s.cfg.Limits, Work: s.work, Log: s.log,
 	}); err != nil {
 		return err

@@ -53,6 +53,9 @@ func (c *call) serve(item func(c *call, v []byte) *door.Failure, run func(c *cal
 	if f := c.openPage(); f != nil {
 		return f
 	}
+	if f := c.AwaitKnown(c.number); f != nil { // of a block; 0 for all else
+		return f
+	}
 	if c.q.atBlock {
 		c.At = &c.q.block
 	}

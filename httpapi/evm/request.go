@@ -113,6 +113,10 @@ func (r *Request) openView() (f *door.Failure) {
 	at := r.At
 	if r.After != nil {
 		at = &r.Tip
+	} else if at != nil {
+		if f = r.AwaitKnown(*at); f != nil {
+			return f
+		}
 	}
 	r.Version = r.Chain.TokenVersion()
 	v, err := r.Chain.View(at)
@@ -150,6 +154,9 @@ func (r *Request) End(next []byte, err error) *door.Failure {
 func (r *Request) Absent(message string) *door.Failure {
 	if err := r.Chain.Down(); err != nil {
 		return r.down(err)
+	}
+	if f := r.AwaitAll(); f != nil {
+		return f
 	}
 	if height, behind := r.Chain.Syncing(); behind {
 		indexed, _, _ := r.Chain.Cursor()

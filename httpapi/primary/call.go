@@ -202,6 +202,9 @@ func (c *call) missing(message string) *door.Failure {
 	if err := c.on.Down(); err != nil {
 		return c.unavailable(err)
 	}
+	if f := c.AwaitAll(); f != nil {
+		return f
+	}
 	if height, behind := c.on.Syncing(); behind {
 		message += "; the " + aliasKind(c.kind).String() + " of " + c.name + " is indexed up to " + strconv.FormatUint(c.Tip, 10) +
 			" of " + strconv.FormatUint(height, 10)
@@ -245,7 +248,7 @@ func (c *call) finish(next primary.Position, err error, tail func()) *door.Failu
 	if tail != nil {
 		tail()
 	}
-	c.NextPage(next, 0)
+	c.NextPage(next, c.FleetTip())
 	c.W.Raw("}")
 	return nil
 }

@@ -28,6 +28,8 @@ type Config struct {
 	// OlderTokenKeys are further ones whose tokens are taken.
 	TokenKey       []byte
 	OlderTokenKeys [][]byte
+	// InFleet: there are other servers, which may be ahead.
+	InFleet bool
 	// CompressMin is the size in bytes from which on bodies are compressed.
 	CompressMin int
 	// AnswerBytes bounds the answers that are kept.
@@ -95,14 +97,14 @@ func (d *Desk) headers(ctx *fasthttp.RequestCtx) {
 }
 
 // sendKept answers from what is kept, and reports whether it did.
-func (d *Desk) sendKept(ctx *fasthttp.RequestCtx, k *Key) bool {
+func (d *Desk) sendKept(ctx *fasthttp.RequestCtx, k *Key, awaits bool, least uint64) bool {
 	found := d.Answers.Find(k, timeOf(ctx))
-	if found == nil {
+	if found == nil || least > 0 && (found.about == nil || !indexed(found.about, least)) {
 		return false
 	}
 	d.headers(ctx)
 	if found.about != nil {
-		TellSync(ctx, found.about)
+		TellSync(ctx, found.about, awaits)
 	}
 	if found.encoding != "" {
 		ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)
@@ -131,20 +133,20 @@ const (
 )
 
 // TellSync says in the headers that a chain's index is behind, and how far, and what
-// is missing of it.
-func TellSync(ctx *fasthttp.RequestCtx, c Marked) {
+// is missing of it; with always it says how far the index is also when that is all there is.
+func TellSync(ctx *fasthttp.RequestCtx, c Marked, always bool) {
 	if _, gaps := c.Gaps(); gaps != "" {
 		ctx.Response.Header.Set(HeaderGaps, gaps)
 	}
 	height, behind := c.Syncing()
-	if !behind {
+	if !behind && !always {
 		return
 	}
 	// Before a first block, and before a node has answered, there is no height.
 	if indexed, _, ok := c.Cursor(); ok {
 		ctx.Response.Header.Set(HeaderIndexedHeight, strconv.FormatUint(indexed, 10))
 	}
-	if height > 0 {
+	if behind && height > 0 {
 		ctx.Response.Header.Set(HeaderChainHeight, strconv.FormatUint(height, 10))
 	}
 }

@@ -42,6 +42,8 @@ type Request struct {
 	// Passing: the answer says what changes without a block, so that it is not kept.
 	Passing bool
 	about   Marked // the chain that the headers are about, nil for none
+	awaits  bool   // blocks that exist are awaited
+	least   uint64 // the height that the answer must not be older than
 
 	Filters token.Filters // what the page token is bound to
 	After   []byte        // position of the page before; nil on the first page
@@ -114,13 +116,19 @@ func (k *Calls[T, C]) answer(ctx *fasthttp.RequestCtx, route *door.Route, p *doo
 	if !k.OneForm {
 		form = d.DialectOf(ctx)
 	}
+	awaits, least, wrong := d.minHeight(ctx)
+	if wrong != nil {
+		door.Fail(ctx, wrong)
+		return
+	}
 	key := d.Answers.Key(ctx, form)
 	keep := route.Method == fasthttp.MethodGet // what a body asks for is not in the key
-	if keep && d.sendKept(ctx, &key) {
+	if keep && d.sendKept(ctx, &key, awaits, least) {
 		return
 	}
 	c := k.Get(ctx, route)
 	r := c.Base()
+	r.awaits, r.least = awaits, least
 	r.Params, r.W.Dialect = *p, form
 	r.W.B = ctx.Response.SwapBody(nil)[:0]
 	if f := run(c); f != nil {
@@ -148,18 +156,19 @@ func (r *Request) Parse() *door.Failure {
 // About says that the answer is about a chain, whose state its headers have.
 func (r *Request) About(chain Marked) {
 	r.about = chain
-	TellSync(r.Ctx, chain)
+	TellSync(r.Ctx, chain, r.awaits)
 }
 
 // Mark binds the answer to the last block of a chain.
 func (r *Request) Mark(m Mark) { r.Marks = append(r.Marks, m) }
 
 // ReadToken reads the page token, if there is one. list stands for what is listed, and
-// becomes the room for it.
+// becomes the room for it. The blocks that the token proves to exist, and those that the request
+// asks for by its header, are awaited.
 func (r *Request) ReadToken(list []byte) *door.Failure {
 	r.Scratch, r.Filters = list, token.HashFilters(list)
 	if r.Q.PageToken == nil {
-		return nil
+		return r.await(r.least)
 	}
 	if r.position == nil {
 		r.position = make([]byte, 0, token.MaxLen)
@@ -169,7 +178,7 @@ func (r *Request) ReadToken(list []byte) *door.Failure {
 		return door.BadRequest("pageToken is not valid: " + err.Error())
 	}
 	r.After, r.Tip = t.Position, t.Tip
-	return nil
+	return r.await(max(r.least, t.Tip))
 }
 
 // NextPage writes the page token if there is a next page: next is the position of the last
