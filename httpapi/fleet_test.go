@@ -275,3 +275,19 @@ func TestLateMember(t *testing.T) {
 		}
 	}
 }
+
+// TestStarting: a server that does not know its chains yet does not say that there are none.
+func TestStarting(t *testing.T) {
+	t.Parallel()
+	ready := make(chan struct{})
+	r := newFleetRig(t, 1, func(_ int, _ *Config, fleet *forward.Config) { fleet.Ready = ready })
+	for path, status := range map[string]int{"/v1/chains/7/blocks": 503, "/v1/chains": 503, "/ready": 200, "/livez": 200} {
+		if resp, body := r.ask(t, 0, "GET", path, ""); resp.StatusCode != status {
+			t.Errorf("%s: status %d: %s", path, resp.StatusCode, body)
+		}
+	}
+	close(ready)
+	if resp, _ := r.ask(t, 0, "GET", "/v1/chains/7/blocks", ""); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("ready: status %d", resp.StatusCode)
+	}
+}

@@ -78,7 +78,7 @@ func (f *fleetFlag) configure(cfg *httpapi.Config, eng *engine.Engine, log *slog
 		return ok && eng.Networks().CanReach(id)
 	}
 	cfg.Fleet = forward.New(forward.Config{
-		Members: f.fleet.Members, Secrets: requests, CanSign: eng.Networks().CanSign, CanReach: reach, Metrics: set, Logger: log,
+		Members: f.fleet.Members, Secrets: requests, CanSign: eng.Networks().CanSign, CanReach: reach, Ready: eng.Ready(), Metrics: set, Logger: log,
 	})
 	return nil
 }

@@ -37,8 +37,11 @@ type Config struct {
 	// signed here, and CanReach whether a node answers for a chain. Nil ones always do.
 	CanSign  func(network string) bool
 	CanReach func(chain string) bool
-	Metrics  *metric.Set
-	Logger   *slog.Logger
+	// Ready is closed once this server knows which chains there are: until then it does not say
+	// of one that it is not served. Nil: it does from the start.
+	Ready   <-chan struct{}
+	Metrics *metric.Set
+	Logger  *slog.Logger
 }
 
 const (
@@ -210,8 +213,21 @@ func (f *Fleet) Answer(work context.Context, ctx *fasthttp.RequestCtx, r *door.R
 		r.Needs == door.NeedsNode && f.cfg.CanReach != nil && !f.cfg.CanReach(string(p.Get("chain"))):
 		f.toMember(work, ctx, &p)
 		return true
+	case r.Access == door.Public && !r.Page && f.starting():
+		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: retry, Message: "this server is starting; others of the fleet serve"})
+		return true
 	}
 	return false
+}
+
+// starting reports whether this server does not know yet which chains there are.
+func (f *Fleet) starting() bool {
+	select {
+	case <-f.cfg.Ready:
+		return false
+	default:
+		return f.cfg.Ready != nil
+	}
 }
 
 // toHome passes a request on to the home, and reports whether it has answered: not if this
