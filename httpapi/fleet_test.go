@@ -103,7 +103,7 @@ const aHook = `{"eventType":"address_activity","url":"https://app.example/new","
 func TestToHome(t *testing.T) {
 	t.Parallel()
 	r := newFleetRig(t, 2, func(_ int, cfg *Config, _ *forward.Config) {
-		limits, err := limit.New(limit.Config{UnitsPerMinute: 6000})
+		limits, err := limit.New(limit.Config{UnitsPerMinute: 60, Burst: 6000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestToHome(t *testing.T) {
 	left := func(i int) int64 {
 		return r.s[i].cfg.Limits.State(limit.ClientAt(netip.MustParseAddr("127.0.0.1"))).Remaining
 	}
-	if here, there := left(0), left(1); here != 6000-door.UnitsMedium || there != 6000-2*door.UnitsMedium {
+	if here, there := left(0), left(1); here < 6000-door.UnitsMedium || there > 6000-2*door.UnitsMedium+10 { // a second gives one back
 		t.Errorf("the client has %d left at the home, %d at the other server", here, there)
 	}
 	url := r.s[0].cfg.PublicURL
