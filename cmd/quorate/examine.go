@@ -99,6 +99,7 @@ func examine(cmd *cobra.Command, f *serveFlags) error {
 		x.chains(f, &cfg)
 	}
 	x.files(f)
+	x.depot(cmd.Context(), f)
 	x.plans(cmd.Context(), f, &cfg)
 	if x.faults > 0 {
 		return errors.Join(fmt.Errorf("%w; failed checks: %d", errExamined, x.faults), x.err)
@@ -262,6 +263,23 @@ func (x *examination) files(f *serveFlags) {
 			x.fail(of.flag, fmt.Errorf("%s is a file, not a folder", of.dir))
 		}
 	}
+}
+
+// depot looks whether the depot can be read.
+func (x *examination) depot(ctx context.Context, f *serveFlags) {
+	const what = "archive"
+	at := f.keep.depot.Depot
+	if at == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, nodePatience, fmt.Errorf("no answer within %s", nodePatience))
+	defer cancel()
+	chains, err := at.Chains(ctx)
+	if err != nil {
+		x.fail(what, fmt.Errorf("%s: %w", at, causeOf(ctx, err)))
+		return
+	}
+	x.ok(what, "%s has the history of %d chains", at, len(chains))
 }
 
 // plans says how memory is shared out and which nodes are followed.

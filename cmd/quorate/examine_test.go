@@ -55,6 +55,8 @@ func TestExamine(t *testing.T) {
 		"genesis":      {[]string{"--devnet", "--genesis-file", "fuji=" + bad}, exitFailed, []string{"--genesis-file: " + bad}},
 		"all at once":  {[]string{"--devnet", "--prices-file", bad, "--tokens-file", bad}, exitFailed, []string{"FAIL  prices-file", "FAIL  tokens-file", "with these settings; failed checks: 2"}},
 		"old names":    {[]string{"--devnet", "--methods-file", bad, "--export-queue", "9"}, exitFailed, []string{"FAIL  methods-file", "--methods-file is taken by this release only: it is methods in the file of --tokens-file now", "--export-queue is taken by this release only: it is limits.export-queue now"}},
+		"depot":        {[]string{"--devnet", "--archive", "file://" + t.TempDir()}, exitDone, []string{"ok    archive          file:///", "has the history of 0 chains"}},
+		"no depot":     {[]string{"--devnet", "--archive", "file://" + bad}, exitFailed, []string{"FAIL  archive", "not a directory"}},
 		"keys":         {[]string{"--devnet", "--api-keys-file", bad}, exitFailed, []string{"FAIL  api-keys-file"}},
 		"not read":     {[]string{"--devnet", "--index=false", "--prices-file", bad}, exitDone, []string{"note  prices-file"}},
 		"certificate":  {[]string{"--devnet", "--tls-cert", cert, "--tls-key", key}, exitDone, []string{"ok    certificate      for 127.0.0.1, until ", "https://127.0.0.1:"}},
