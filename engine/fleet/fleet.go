@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -64,7 +65,7 @@ func Open(path string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if info.Mode().Perm()&^mayRead(info) != 0 {
 		return nil, ErrReadable
 	}
 	text, err := os.ReadFile(path)
@@ -72,6 +73,15 @@ func Open(path string) (*Fleet, error) {
 		return nil, err
 	}
 	return Parse(text)
+}
+
+// mayRead returns the permissions that a fleet file may have: those of its owner, and, where that
+// is somebody else, reading by our group. So Kubernetes mounts a secret.
+func mayRead(info os.FileInfo) os.FileMode {
+	if of, ok := info.Sys().(*syscall.Stat_t); ok && int(of.Uid) != os.Getuid() {
+		return 0o740
+	}
+	return 0o700
 }
 
 // Parse reads what is in a fleet file.

@@ -108,4 +108,18 @@ func TestOpen(t *testing.T) {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}
+	if os.Getuid() != 0 {
+		t.Skip("files of others are made by root alone")
+	}
+	if err := os.Chown(path, 1, -1); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]error{0o440: nil, 0o444: ErrReadable, 0o660: ErrReadable} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); !errors.Is(err, want) {
+			t.Errorf("of another owner, mode %o: %v", mode, err)
+		}
+	}
 }
