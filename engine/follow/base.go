@@ -11,6 +11,7 @@ import (
 	"quorate/engine/actor"
 	"quorate/engine/archive"
 	"quorate/engine/chain"
+	"quorate/engine/feed/share"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
 )
@@ -45,7 +46,7 @@ type base[B ingest.Item] struct {
 	begin func() (height uint64, ok bool)
 
 	// shared is where blocks come from if several servers share a log; nil: they do not.
-	shared *shared[B]
+	shared *share.Source[B]
 
 	asked   atomic.Bool                      // a node has said what the chain is
 	keeper  atomic.Pointer[keeper[B]]        // nil while the archive is not open

@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/feed/share"
 	"quorate/engine/follow/verdict"
 	"quorate/engine/history"
 	"quorate/engine/index"
@@ -66,6 +67,7 @@ type EVM struct {
 	tokens *tokens.Lane
 	proofs *verdict.Proofs
 	second *verdict.Lane
+	notes  atomic.Pointer[share.Notes] // what is exchanged with the log; nil: nothing
 	// settling checks the blocks that are committed at the head; its owner is the sink.
 	settling *settling
 	past     *history.History

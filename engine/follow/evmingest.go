@@ -109,6 +109,9 @@ func (c *EVM) addNotes(ctx context.Context, notes []archive.Note) error {
 	if k == nil {
 		return errNotAsked
 	}
+	if n := c.notes.Load(); n != nil {
+		defer n.Poke()
+	}
 	return k.sink.archive.AddNotes(ctx, notes)
 }
 

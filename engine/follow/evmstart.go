@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-json"
+
 	"quorate/engine/archive"
-	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
-	"quorate/engine/chain/evm/consensus"
 	"quorate/engine/follow/verdict"
 	"quorate/engine/history"
 	"quorate/engine/index"
@@ -36,6 +36,18 @@ var errNoFacts = errors.New("what the chain is is not remembered, and there is n
 type record struct {
 	Number uint64 `json:"number"`
 	Trace  bool   `json:"trace"` // some node of it has had the debug API
+}
+
+// RecordKey is what the record of an EVM chain is remembered under.
+func RecordKey(id chain.ID) []byte { return recordKey(id) }
+
+// MergeRecords returns what two records of an EVM chain say: it is traced if any says so.
+func MergeRecords(a, b json.RawMessage) json.RawMessage {
+	var x, y record
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) == nil && y.Trace && x.Number == y.Number {
+		return b
+	}
+	return a
 }
 
 func recordKey(id chain.ID) []byte { return append([]byte("evm/"), id[:]...) }
@@ -182,41 +194,6 @@ func (c *EVM) connect(asset chain.ID) error {
 		c.share(c.node)
 	}
 	return err
-}
-
-// share has blocks come from nodes, and from the log that servers share if there is one.
-func (c *EVM) share(nodes EVMBlocks) {
-	c.from, c.blocks = nodes, nodes
-	if c.cfg.Feed == nil {
-		return
-	}
-	s := c.newShared(archive.KindEVM, nodes, evmarchive.Append, parseShared)
-	s.needs = func(b *evm.Block) bool { return !b.Traced && b.Number > 0 && len(b.Txs)+len(b.Atomic) > 0 }
-	if nodes != nil {
-		s.complete = func(ctx context.Context, b *evm.Block) error {
-			err := nodes.Complete(ctx, b)
-			if list, logErr := s.tail.Blocks(ctx, b.Number, b.Number); err != nil && logErr == nil && list[0].Hash == b.Hash && !s.needs(list[0]) {
-				*b, err = *list[0], nil
-			}
-			return err
-		}
-	}
-	c.shared, c.from, c.blocks = s, s, s
-}
-
-// parseShared reads a block of the log, and checks it as far as its hash reaches.
-func parseShared(b archive.Block) (*evm.Block, error) {
-	is := new(evm.Block)
-	if err := evmarchive.Decode(b.Data, is); err != nil {
-		return nil, err
-	}
-	if is.Number != b.Height || is.Hash != b.ID || is.Parent != b.Parent {
-		return nil, fmt.Errorf("it is block %d, %s", is.Number, is.Hash)
-	}
-	if is.Unverified != "" {
-		return is, nil
-	}
-	return is, consensus.Check(is)
 }
 
 // serve opens the index of a chain whose number is known and lets it be asked for.

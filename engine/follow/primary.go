@@ -11,6 +11,7 @@ import (
 	"quorate/engine/archive"
 	"quorate/engine/archive/container"
 	"quorate/engine/chain"
+	"quorate/engine/feed/share"
 	"quorate/engine/ingest"
 	"quorate/engine/primary"
 	"quorate/engine/source"
@@ -193,12 +194,15 @@ func (p *Primary) share(nodes PrimaryBlocks) {
 	if p.cfg.Feed == nil || p.cfg.Chain == primary.XVertices && nodes != nil {
 		return
 	}
-	p.shared = p.newShared(container.KindOf(p.cfg.Chain), nodes, primary.AppendArchived, func(b archive.Block) (*primary.Block, error) {
+	parse := func(b archive.Block) (*primary.Block, error) {
 		is, err := primary.ParseArchived(p.cfg.Chain, b.Height, b.Parent, b.Data)
 		if err == nil && is.Link().ID != b.ID {
 			err = fmt.Errorf("it is %s", is.Link().ID)
 		}
 		return is, err
+	}
+	p.shared = share.New(share.Config[*primary.Block]{
+		Config: p.logConfig(container.KindOf(p.cfg.Chain), parse), Nodes: nodes, Encode: primary.AppendArchived,
 	})
 	p.from, p.blocks = p.shared, p.shared
 }
