@@ -78,10 +78,13 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 func (e *Engine) common(n *network.Network, id chain.ID, name, dir string, window int64) follow.Common {
 	common := follow.Common{
 		ID: id, Name: name, Host: n, Start: e.cfg.Start, WindowBytes: int(window),
-		Room: e.disk.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
+		Room: e.disk.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log, Nodeless: e.cfg.nodeless(),
 		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
 			return e.disk.openArchive(kind, dir, log, set)
 		},
+	}
+	if k := e.facts; k != nil {
+		common.Feed = &follow.Feed{Log: k.Log, Writer: k.Writer}
 	}
 	if d := e.cfg.Depot; d != nil {
 		common.Depot = func(a *archive.Archive) *depot.Copy {

@@ -45,12 +45,21 @@ func (e *Engine) registerChecks() error {
 	if e.cfg.Metadata.On && !e.cfg.NoIndex {
 		nfts = e.checker.Register(health.Check{Name: "nft-metadata", Run: e.metadata.check})
 	}
-	return errors.Join(nfts,
+	var peers error
+	if !e.cfg.nodeless() { // who has no node has no peers
+		peers = errors.Join(
+			e.checker.Register(health.Check{Name: "network", Run: e.networks.checkNetwork}),
+			e.checker.Register(health.Check{Name: "router", Run: e.networks.checkRouter}),
+		)
+	}
+	if e.facts != nil {
+		peers = errors.Join(peers, e.checker.Register(e.facts.Check()))
+	}
+	return errors.Join(
+		nfts, peers,
 		e.checker.Register(health.Check{Name: "bootstrapped", Readiness: true, Run: e.networks.checkBootstrapped}),
 		e.checker.Register(health.Check{Name: "database", Run: e.disk.checkDatabase}),
 		e.checker.Register(health.Check{Name: "diskspace", Run: e.disk.checkSpace}),
-		e.checker.Register(health.Check{Name: "network", Run: e.networks.checkNetwork}),
-		e.checker.Register(health.Check{Name: "router", Run: e.networks.checkRouter}),
 	)
 }
 

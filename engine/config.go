@@ -14,6 +14,7 @@ import (
 	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/depot"
+	"quorate/engine/facts"
 	"quorate/engine/folder"
 	"quorate/engine/follow"
 	"quorate/engine/ingest"
@@ -32,7 +33,8 @@ import (
 type Config struct {
 	// Nodes are the HTTP addresses of Avalanche nodes to follow, for example
 	// http://127.0.0.1:9650. They may belong to several networks; those of one
-	// network stand in for each other. At least one.
+	// network stand in for each other. At least one, unless there is a Shared log: then what
+	// servers with nodes have written there is served.
 	Nodes []source.Endpoint
 	// DataDir holds the TLS certificate that names us to validators, the kept
 	// results and the logs. It must belong to one process alone. Required.
@@ -46,6 +48,8 @@ type Config struct {
 	// Depot is where the archives of all chains are copied to, and what chains begin with
 	// that lack blocks; nil: there is none.
 	Depot *depot.Depot
+	// Shared is the log of newest blocks that several servers share; nil: there is none.
+	Shared facts.Log
 	// ArchiveKeep says how much of each chain's newest blocks the archive keeps; the
 	// zero value keeps all.
 	ArchiveKeep archive.Keep
@@ -118,7 +122,7 @@ type Config struct {
 }
 
 func (c *Config) fill() error {
-	if len(c.Nodes) == 0 {
+	if len(c.Nodes) == 0 && c.Shared == nil {
 		return errors.New("no node to follow: give the URL of at least one Avalanche node")
 	}
 	if c.DataDir == "" {
@@ -169,6 +173,9 @@ func (c *Config) configured(id chain.ID) *EVMConfig {
 	}
 	return &c.EVMChains[i]
 }
+
+// nodeless reports whether no node is followed.
+func (c *Config) nodeless() bool { return len(c.Nodes) == 0 }
 
 // Budget shares the memory for caches out to what cfg has followed.
 func (c *Config) Budget() Budget {

@@ -15,6 +15,7 @@ import (
 	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chains"
+	"quorate/engine/facts"
 	"quorate/engine/folder"
 	"quorate/engine/health"
 	"quorate/engine/operation"
@@ -46,6 +47,7 @@ type Engine struct {
 	failed      chan error    // room for one: what ends Run
 	evms        EVMs
 	primaries   primaries
+	facts       *facts.Keeper      // nil without a log that is shared
 	exports     *operation.Exports // nil without an index
 	webhooks    *webhook.Hooks     // likewise
 	metadata    metadata
@@ -68,6 +70,9 @@ func New(cfg Config) (*Engine, error) {
 	var err error
 	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, folder.IdentityName)); err != nil {
 		return nil, err
+	}
+	if cfg.Shared != nil {
+		e.facts = &facts.Keeper{Log: cfg.Shared, Writer: e.NodeID().String(), Logger: e.log}
 	}
 	if e.names, err = chains.Open(filepath.Join(cfg.DataDir, folder.AliasesName)); err != nil {
 		return nil, err
@@ -132,6 +137,9 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 		return err
 	}
 	e.memory = &memory{db: kept, room: e.disk.room, log: e.log}
+	if e.facts != nil {
+		e.facts.Memory = e.memory
+	}
 	end.later("the archives", archivesStop, e.disk.archives.close)
 	end.later("the networks", networksStop, e.networks.stop)
 	learning := actor.NewLayer(ctx, e.log)
@@ -147,7 +155,11 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := learning.Go("remembered networks", e.assume); err != nil {
+	assume := e.assume
+	if e.cfg.nodeless() {
+		assume = func(ctx context.Context) error { return learnFacts(ctx, e) }
+	}
+	if err := learning.Go("remembered networks", assume); err != nil {
 		return err
 	}
 	if err := learning.Go("readiness", func(ctx context.Context) error {

@@ -37,6 +37,16 @@ func (c *EVMs) All() []*follow.EVM {
 	return nil
 }
 
+// of returns the IDs of the chains of a network.
+func (c *EVMs) of(network uint32) (ids []chain.ID) {
+	for _, one := range c.All() {
+		if one.NetworkID() == network {
+			ids = append(ids, one.ID())
+		}
+	}
+	return ids
+}
+
 // ByID returns a chain, false if it is not followed.
 func (c *EVMs) ByID(id chain.ID) (*follow.EVM, bool) {
 	list := c.All()

@@ -25,7 +25,7 @@ func (e *Engine) startNetwork(ctx context.Context, id uint32, known *network.Rec
 	}
 	results := e.disk.results.Load()
 	return network.Start(ctx, network.Config{
-		Settings: e.cfg.Settings, ID: id, Nodes: e.members.of(id), Prefix: prefix, Known: *known, APIs: apis,
+		Settings: e.cfg.Settings, ID: id, Nodes: e.members.of(id), Nodeless: e.cfg.nodeless(), Prefix: prefix, Known: *known, APIs: apis,
 		Certificate: e.certificate, SetsFile: e.disk.path(fmt.Sprintf("validators-%08x.json", id)),
 		KeptBytes: int(e.budget.Results), PartBytes: int(e.budget.Parts),
 		Answers: e.answers, Passed: e.passed, Names: e.names, Checker: e.checker, VMs: e.vms,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"quorate/engine/actor"
+	"quorate/engine/chain"
 	"quorate/engine/network"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
@@ -201,21 +202,26 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 
 // join makes a node one of a network, which is started with its first node and
 // what is known of it. A node that was remembered as one of another network
-// leaves that.
+// leaves that. m is nil where there is no node.
 func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.Record) (*network.Network, error) {
 	e.members.mu.Lock()
 	defer e.members.mu.Unlock()
-	was, moved := m.network, m.known && m.network != id
-	m.network, m.known = id, true
-	if moved {
-		e.log.Warn("node is of another network than before", "node", m.at.String(), "network", id, "before", was)
-		if n := e.networks.Get(was); n != nil && len(e.members.of(was)) > 0 {
-			n.SetNodes(e.members.of(was))
-		}
+	if m == nil && e.networks.Get(id) != nil {
+		return e.networks.Get(id), nil
 	}
-	if n := e.networks.Get(id); n != nil {
-		n.SetNodes(e.members.of(id))
-		return n, nil
+	if m != nil {
+		was, moved := m.network, m.known && m.network != id
+		m.network, m.known = id, true
+		if moved {
+			e.log.Warn("node is of another network than before", "node", m.at.String(), "network", id, "before", was)
+			if n := e.networks.Get(was); n != nil && len(e.members.of(was)) > 0 {
+				n.SetNodes(e.members.of(was))
+			}
+		}
+		if n := e.networks.Get(id); n != nil {
+			n.SetNodes(e.members.of(id))
+			return n, nil
+		}
 	}
 	all := e.networks.All()
 	prefix := ""
@@ -231,7 +237,29 @@ func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.
 	if len(all) == 1 {
 		close(e.joined)
 	}
-	return n, nil
+	if k := e.facts; k != nil && m != nil {
+		err = n.Go("shared facts", func(ctx context.Context) error {
+			if err := k.Share(ctx, n, func() []chain.ID { return e.evms.of(id) }); err != nil {
+				e.fail(err)
+			}
+			return nil
+		})
+	}
+	return n, err
+}
+
+// learnFacts has the networks served that others have written of to the log, until ctx ends.
+func learnFacts(ctx context.Context, e *Engine) error {
+	var list networksRecord
+	e.memory.Recall(networksKey, &list)
+	return e.facts.Learn(ctx, list.Networks, func(ctx context.Context, id uint32, known *network.Record) error {
+		_, err := e.join(ctx, nil, id, known)
+		if err != nil {
+			err = fmt.Errorf("network %d: %w", id, err)
+			e.fail(err)
+		}
+		return err
+	}, func(ids []uint32) { e.memory.Remember(ctx, networksKey, &networksRecord{ids}) })
 }
 
 // of returns the nodes of a network in the configured order, each address
@@ -301,7 +329,7 @@ func (e *Engine) awaitReady(ctx context.Context) {
 	}
 	var all sync.WaitGroup
 	for _, n := range e.networks.All() {
-		if answered[n.ID()] {
+		if answered[n.ID()] || e.cfg.nodeless() {
 			all.Go(func() { n.AwaitReady(ctx) })
 		}
 	}

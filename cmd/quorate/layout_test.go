@@ -39,6 +39,7 @@ var layers = map[string]int{
 	"engine":          3, // the package itself; its sub-packages are below
 	"engine/network":  3, // stands on the aggregator and on peers
 	"engine/folder":   3, // reads the identity as peers do
+	"engine/facts":    3, // those of networks
 	"httpapi":         3,
 	"rpc":             3,
 	"devnet":          3,

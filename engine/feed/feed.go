@@ -15,6 +15,8 @@ var (
 	// ErrMoved: the last record is another one than the append was to follow, as far as is
 	// known: the end is to be read before the next attempt.
 	ErrMoved = errors.New("the log has another last record")
+	// ErrOther is wrapped when what is there is not this network's log.
+	ErrOther = errors.New("it is not this network's log")
 )
 
 // Log keeps the newest records of subjects. Positions of a subject grow, with gaps; there is

@@ -93,6 +93,8 @@ type Config struct {
 	ID uint32
 	// Nodes stand in for each other, best first; see [Network.SetNodes].
 	Nodes []source.Endpoint
+	// Nodeless serves what is known, and asks and connects to nobody.
+	Nodeless bool
 	// Prefix goes before the names of chains; the first network's have none.
 	Prefix string
 	// Known is what is remembered of the network, or what its node has answered.
@@ -144,6 +146,27 @@ type Record struct {
 	Upgrades *rules.Upgrades `json:"upgrades,omitempty"`
 	// Sets is how right validator sets of own rows have proved.
 	Sets valset.Trust `json:"validatorSets,omitzero"`
+}
+
+// Merge adds what another record says and this one lacks.
+func (r *Record) Merge(other *Record) {
+	if r.Version.Compare(other.Version) < 0 {
+		r.Version = other.Version
+	}
+	if r.Asset.IsZero() {
+		r.Asset = other.Asset
+	}
+	if r.Chains == nil {
+		r.Chains = make(map[string]chain.ID)
+	}
+	for name, of := range other.Chains {
+		if _, ok := r.Chains[name]; !ok {
+			r.Chains[name] = of
+		}
+	}
+	if u := other.Upgrades; u != nil && (r.Upgrades == nil || u.Helicon < r.Upgrades.Helicon) {
+		r.Upgrades = u
+	}
 }
 
 // API is the address of a configured chain's own API.

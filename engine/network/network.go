@@ -79,7 +79,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		executed: newExecuted(), facts: cfg.Known, toldAll: make(chan struct{}),
 		chains: make(map[string]*Chain), known: make(map[chain.ID]bool), forwards: make(map[chain.ID]*forwards),
 	}
-	n.source, err = source.New(source.Config{Nodes: cfg.Nodes, Pool: cfg.Answers, Passed: cfg.Passed, Logger: cfg.Log("source"), Metrics: n.metrics})
+	n.source, err = source.New(source.Config{Nodes: cfg.Nodes, None: cfg.Nodeless, Pool: cfg.Answers, Passed: cfg.Passed, Logger: cfg.Log("source"), Metrics: n.metrics})
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +130,11 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	n.addRunways()
 	n.ahead = newSignAhead(cfg.SignAhead, n.agg, n.keeper.EpochHeights, cfg.Log("aggregator"), n.metrics)
 	n.recallChains()
+	if cfg.Nodeless {
+		n.learned.Store(true)
+		close(n.toldAll)
+		return n, n.upper.Go("aggregator", n.agg.Run)
+	}
 	return n, errors.Join(
 		n.lower.Go("peers", n.peers.Run),
 		n.lower.Go("validator sets", n.keeper.Run),
@@ -241,7 +246,9 @@ func (n *Network) AwaitReady(ctx context.Context) {
 		return
 	}
 	n.awaitServed(ctx)
-	n.awaitStake(ctx)
+	if !n.cfg.Nodeless {
+		n.awaitStake(ctx)
+	}
 }
 
 // servePatience bounds the wait for the chains that are indexed.

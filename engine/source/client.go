@@ -37,6 +37,8 @@ type Config struct {
 	DialTimeout time.Duration
 	// MaxConns bounds connections to each node; further calls wait for one. Default 64.
 	MaxConns int
+	// None is said of a client without nodes: all its calls fail.
+	None bool
 	// Pool bounds what the answers of all clients hold that share it; nil: they are not
 	// bounded together.
 	Pool *Pool
@@ -54,7 +56,7 @@ type Config struct {
 }
 
 func (c *Config) fill() error {
-	if len(c.Nodes) == 0 || slices.ContainsFunc(c.Nodes, Endpoint.Zero) {
+	if len(c.Nodes) == 0 && !c.None || slices.ContainsFunc(c.Nodes, Endpoint.Zero) {
 		return errors.New("source: no node URL")
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)

@@ -34,7 +34,7 @@ var nats = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("quorate-nats-server-%d", os.Getuid()))
-	build := exec.Command("go", "build", "-modfile=nats.mod", "-o", path, "github.com/nats-io/nats-server/v2")
+	build := exec.Command("go", "build", "-trimpath", "-modfile=nats.mod", "-o", path, "github.com/nats-io/nats-server/v2")
 	build.Dir = filepath.Join(filepath.Dir(strings.TrimSpace(string(out))), "e2e")
 	if text, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", build, err, text)

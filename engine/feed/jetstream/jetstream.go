@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"quorate/engine/actor"
 	"quorate/engine/feed"
 )
 
@@ -41,12 +42,8 @@ const (
 	version              = "1"
 )
 
-var (
-	// ErrURL is wrapped by the error of a URL that names no log.
-	ErrURL = errors.New("a log is nats://HOST:PORT, or tls://HOST:PORT, and further ones behind commas")
-	// ErrStream: the stream is not this network's, or not of a form that is known here.
-	ErrStream = errors.New("the stream in NATS is not this network's log")
-)
+// ErrURL is wrapped by the error of a URL that names no log.
+var ErrURL = errors.New("a log is nats://HOST:PORT, or tls://HOST:PORT, and further ones behind commas")
 
 // Config says where the log is.
 type Config struct {
@@ -67,6 +64,17 @@ func CheckURL(text string) error {
 		}
 	}
 	return nil
+}
+
+// Hosts returns what may be shown of a URL.
+func Hosts(text string) string {
+	var hosts []string
+	for part := range strings.SplitSeq(text, ",") {
+		if u, err := url.Parse(strings.TrimSpace(part)); err == nil {
+			hosts = append(hosts, u.Scheme+"://"+u.Host)
+		}
+	}
+	return strings.Join(hosts, ",")
 }
 
 // Log is a [feed.Log] in JetStream.
@@ -120,14 +128,13 @@ func (l *Log) Networks(ctx context.Context) (list []uint32, err error) {
 	return list, names.Err()
 }
 
-// Check returns why the stream of a network cannot be used, as far as that is known now. One
-// that is not there can be made.
-func (l *Log) Check(ctx context.Context, network uint32) error {
-	_, err := l.stream(ctx, strconv.FormatUint(uint64(network), 10)+".", false)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		err = nil
-	}
-	return err
+// Await is [Log.Networks] that tries until it succeeds, or ctx ends.
+func (l *Log) Await(ctx context.Context) (list []uint32, err error) {
+	actor.Retry(ctx, dialPause, dialPause, func(error) {}, func() error {
+		list, err = l.Networks(ctx)
+		return err
+	})
+	return list, err
 }
 
 // stream returns the stream of a subject, and makes it if it is to be made.
@@ -154,7 +161,7 @@ func (l *Log) stream(ctx context.Context, subject string, make bool) (jetstream.
 	}
 	has := s.CachedInfo().Config
 	if has.Metadata[ofNetwork] != network || has.Metadata[ofVersion] != version || !has.AllowDirect {
-		return nil, fmt.Errorf("%w: %s says that it is of network %q, version %q", ErrStream, name, has.Metadata[ofNetwork], has.Metadata[ofVersion])
+		return nil, fmt.Errorf("%w: stream %s says that it is of network %q, version %q", feed.ErrOther, name, has.Metadata[ofNetwork], has.Metadata[ofVersion])
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -159,16 +159,16 @@ func TestOtherStream(t *testing.T) {
 	t.Parallel()
 	nats := feedtest.StartNATS(t, 1)
 	l := open(t, nats.URL)
-	try(t, func() error { return l.Check(t.Context(), 7) })
+	try(t, func() error { _, _, err := l.Ends(t.Context(), subject); return err })
 	cfg := l.config("8")
 	cfg.Name = "quorate-7"
 	if _, err := l.js.CreateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Check(t.Context(), 7); !errors.Is(err, ErrStream) {
+	if _, _, err := l.Ends(t.Context(), subject); !errors.Is(err, feed.ErrOther) {
 		t.Error(err)
 	}
-	if _, err := l.Append(t.Context(), subject, 0, []byte("one")); !errors.Is(err, ErrStream) {
+	if _, err := l.Append(t.Context(), subject, 0, []byte("one")); !errors.Is(err, feed.ErrOther) {
 		t.Error(err)
 	}
 	if _, err := l.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "mine", Subjects: []string{"mine"}}); err != nil {
