@@ -30,8 +30,22 @@ func startChild(t testing.TB, d *devnet.Devnet, dir string, args ...string) *chi
 // environment.
 func startChildAs(t testing.TB, d *devnet.Devnet, dir string, attr *syscall.SysProcAttr, variable string, args ...string) *child {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"serve", "--node-url", d.NodeURL(), "--http-port", "0",
-		"--data-dir", dir, "--log-display-level", "warn"}, args...)...)
+	return startChildWith(t, attr, variable, append([]string{"--node-url", d.NodeURL(), "--data-dir", dir}, args...)...)
+}
+
+// startFleetChild starts one that follows nodes, or none.
+func startFleetChild(t testing.TB, nodes []string, dir string, args ...string) *child {
+	t.Helper()
+	args = append([]string{"--data-dir", dir}, args...)
+	for _, node := range nodes {
+		args = append(args, "--node-url", node)
+	}
+	return startChildWith(t, nil, "", args...)
+}
+
+func startChildWith(t testing.TB, attr *syscall.SysProcAttr, variable string, args ...string) *child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"serve", "--http-port", "0", "--log-display-level", "warn"}, args...)...)
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), asProgram+"=1"), attr
 	if variable != "" {
 		cmd.Env = append(cmd.Env, variable)

@@ -21,6 +21,7 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/backup"
+	"quorate/engine/feed/jetstream"
 	"quorate/engine/folder"
 	"quorate/engine/metric"
 	"quorate/engine/source"
@@ -296,6 +297,7 @@ func (x *examination) plans(ctx context.Context, f *serveFlags, cfg *engine.Conf
 	if f.devnet {
 		x.ok("network", "a simulated one, in the process")
 	}
+	x.log(ctx, f)
 	if f.examine != examineNodes {
 		if len(cfg.Nodes) > 0 {
 			x.ok("nodes", "%s; --check=nodes asks them", nodeNames(cfg.Nodes))
@@ -304,6 +306,29 @@ func (x *examination) plans(ctx context.Context, f *serveFlags, cfg *engine.Conf
 	}
 	for _, at := range cfg.Nodes {
 		x.node(ctx, at)
+	}
+}
+
+// log looks at the log that the fleet shares.
+func (x *examination) log(ctx context.Context, f *serveFlags) {
+	l, err := f.fleet.log("quorate serve --check", slog.New(slog.DiscardHandler))
+	if err != nil {
+		x.fail("log", err)
+	}
+	if l == nil {
+		return
+	}
+	defer l.Close()
+	if f.examine != examineNodes {
+		x.ok("log", "%s; --check=nodes asks it", jetstream.Hosts(f.fleet.fleet.Log))
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, nodePatience, fmt.Errorf("no answer within %s", nodePatience))
+	defer cancel()
+	if ids, err := l.Await(ctx); err != nil {
+		x.fail("log", fmt.Errorf("%s: %w", jetstream.Hosts(f.fleet.fleet.Log), causeOf(ctx, err)))
+	} else {
+		x.ok("log", "%s has the networks %v", jetstream.Hosts(f.fleet.fleet.Log), ids)
 	}
 }
 

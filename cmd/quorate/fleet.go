@@ -14,6 +14,7 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/depot"
+	"quorate/engine/feed/jetstream"
 	"quorate/engine/fleet"
 	"quorate/engine/metric"
 	"quorate/httpapi"
@@ -59,6 +60,14 @@ func (f *fleetFlag) archive(at *depotValue) error {
 		return err
 	}
 	return nil
+}
+
+// log opens the log of newest blocks that the fleet shares, nil if it has none.
+func (f *fleetFlag) log(name string, log *slog.Logger) (*jetstream.Log, error) {
+	if f.fleet == nil || f.fleet.Log == "" {
+		return nil, nil
+	}
+	return jetstream.Open(jetstream.Config{URL: f.fleet.Log, Name: name, Logger: log})
 }
 
 // configure has a server be one of a fleet.
@@ -110,7 +119,7 @@ those. Each has the same file, which quorate serve takes with --fleet.`,
 
 func fleetInit() *cobra.Command {
 	var members []string
-	var archive, to string
+	var archive, log, to string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a fleet file with a new key",
@@ -120,7 +129,7 @@ the old one out: after each step start the servers again, one after the other.`,
 		Example: `  quorate fleet init --member http://10.0.0.1:9750 --member http://10.0.0.2:9750 -o fleet.yaml`,
 		Args:    atMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			text, err := fleet.New(members, archive)
+			text, err := fleet.New(members, archive, log)
 			if err != nil {
 				return usageError{err}
 			}
@@ -134,6 +143,7 @@ the old one out: after each step start the servers again, one after the other.`,
 	}
 	cmd.Flags().StringArrayVar(&members, "member", nil, "address http://HOST:PORT of a server with a node, as the others reach it; the first is the home")
 	cmd.Flags().StringVar(&archive, "archive", "", "depot of all servers: s3://BUCKET/PREFIX or file:///DIR")
+	cmd.Flags().StringVar(&log, "log", "", "log of newest blocks of all servers, in NATS JetStream: nats://HOST:PORT, and further ones behind commas")
 	cmd.Flags().StringVarP(&to, "output", "o", "fleet.yaml", "file to write, which must not be there yet")
 	return cmd
 }

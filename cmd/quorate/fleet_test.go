@@ -56,7 +56,7 @@ func TestFleetFile(t *testing.T) {
 		"no key under keys":         {exitFailed, serve(edited("- "+key, "", 0o600))},
 		"is not http://HOST:PORT":   {exitUsage, serve(edited("http://127", "127", 0o600))},
 		"unknown key":               {exitUsage, serve(edited("members:", "member:", 0o600))},
-		"this release reads no log": {exitFailed, serve(edited("members:", "log: nats://a:4222\nmembers:", 0o600))},
+		"a log is nats://HOST:PORT": {exitUsage, serve(edited("members:", "log: http://a:4222\nmembers:", 0o600))},
 		"archive: ":                 {exitUsage, serve(edited("members:", "archive: ftp://a\nmembers:", 0o600))},
 		"no such file":              {exitFailed, serve(filepath.Join(t.TempDir(), "none.yaml"))},
 		"no node to follow: give --node-url URL, which": {exitUsage, []string{"serve", "--fleet", good}},

@@ -168,6 +168,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err := errors.Join(f.fleet.open(), f.fleet.archive(&f.keep.depot)); err != nil {
 		return err
 	}
+	if !f.devnet && len(f.nodes.urls) == 0 && f.fleet.fleet.Log == "" {
+		return usageError{errors.New("no node to follow: give --node-url URL, which a server needs whose fleet has no log")}
+	}
 	if f.examine != "" {
 		return examine(cmd, f)
 	}
@@ -217,6 +220,14 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	cfgEngine.OnProgress = shown.progress
+	shared, err := f.fleet.log("quorate at "+ln.URL(), logs.Logger("log"))
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	if shared != nil {
+		defer shared.Close()
+		cfgEngine.Shared = shared
+	}
 	cfg := httpapi.Config{OnRequest: cfgEngine.Spare.Requested, Spare: cfgEngine.Spare, ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
 	f.memory.configure(&cfgEngine, &cfg)
 	eng, err := engine.New(cfgEngine)
@@ -351,9 +362,7 @@ func writeFacts(f *serveFlags, facts devnet.Facts, log *slog.Logger) error {
 
 func (f *serveFlags) check() error {
 	switch {
-	case !f.devnet && len(f.nodes.urls) == 0 && f.fleet.path != "":
-		return errors.New("no node to follow: give --node-url URL, which this release needs on each server of a fleet")
-	case !f.devnet && len(f.nodes.urls) == 0:
+	case !f.devnet && len(f.nodes.urls) == 0 && f.fleet.path == "":
 		return errors.New("no node to follow: give --node-url URL, or --devnet for a simulated network")
 	case f.admin && f.listen.admin == noAdmin:
 		return errors.New("--api-admin-enabled needs an address to serve it: --admin-addr is " + noAdmin)

@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
+
+	"quorate/engine/feed/jetstream"
 )
 
 // KeyLen is the length of a key in bytes.
@@ -36,8 +38,6 @@ var (
 	ErrNoKey = errors.New("no key under keys: quorate fleet init makes one")
 	// ErrReadable means that others than its owner may read a fleet file.
 	ErrReadable = errors.New("others may read it, and the keys in it: set its mode to 0600")
-	// ErrNoLog means that a fleet file names a log.
-	ErrNoLog = errors.New("log: this release reads no log; leave it out")
 )
 
 // Fleet is what the servers of a fleet have in common.
@@ -47,6 +47,8 @@ type Fleet struct {
 	Members []string
 	// Archive is the depot of all servers, empty for none.
 	Archive string
+	// Log is the log of newest blocks that the servers share, empty for none.
+	Log string
 
 	keys [][]byte
 }
@@ -93,9 +95,11 @@ func Parse(text []byte) (*Fleet, error) {
 		return nil, fmt.Errorf("%w: %s", ErrForm, withoutValues(err))
 	}
 	if in.Log != "" {
-		return nil, ErrNoLog
+		if err := jetstream.CheckURL(in.Log); err != nil {
+			return nil, fmt.Errorf("%w: log: %w", ErrForm, err)
+		}
 	}
-	f := &Fleet{Archive: in.Archive}
+	f := &Fleet{Archive: in.Archive, Log: in.Log}
 	for i, k := range in.Keys {
 		key, err := hex.DecodeString(k)
 		if err != nil || len(key) != KeyLen {
@@ -146,10 +150,10 @@ func address(text string) (string, error) {
 }
 
 // New returns the text of a fleet file with a new key.
-func New(members []string, archive string) ([]byte, error) {
+func New(members []string, archive, log string) ([]byte, error) {
 	var key [KeyLen]byte
 	rand.Read(key[:]) // never fails
-	text, err := yaml.Marshal(&file{Keys: []string{hex.EncodeToString(key[:])}, Members: members, Archive: archive})
+	text, err := yaml.Marshal(&file{Keys: []string{hex.EncodeToString(key[:])}, Members: members, Archive: archive, Log: log})
 	if err == nil {
 		_, err = Parse(text)
 	}

@@ -15,7 +15,7 @@ const aKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 func TestNew(t *testing.T) {
 	t.Parallel()
 	members := []string{"http://10.0.0.1:9750", "https://b.example"}
-	text, err := New(members, "s3://bucket/quorate")
+	text, err := New(members, "s3://bucket/quorate", "nats://a:4222")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,14 +23,14 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(f.Members, members) || f.Home() != members[0] || f.Archive != "s3://bucket/quorate" {
+	if !slices.Equal(f.Members, members) || f.Home() != members[0] || f.Archive != "s3://bucket/quorate" || f.Log != "nats://a:4222" {
 		t.Errorf("%+v", f)
 	}
-	again, err := New(members, "")
+	again, err := New(members, "", "")
 	if err != nil || bytes.Equal(again, text) {
 		t.Errorf("two files have one key, %v", err)
 	}
-	if _, err := New([]string{"10.0.0.1:9750"}, ""); !errors.Is(err, ErrForm) {
+	if _, err := New([]string{"10.0.0.1:9750"}, "", ""); !errors.Is(err, ErrForm) {
 		t.Errorf("a member without a scheme: %v", err)
 	}
 }
@@ -76,7 +76,6 @@ func TestWrong(t *testing.T) {
 		"keys: " + aKey + "\nmembers: [http://a:1]":        ErrForm,
 		"key: " + aKey + "\nmembers: [http://a:1]":         ErrForm,
 		"\t: {": ErrForm,
-		"keys: [" + aKey + "]\nmembers: [http://a:1]\nlog: nats://a:4222": ErrNoLog,
 	} {
 		_, err := Parse([]byte(text))
 		if !errors.Is(err, want) {
@@ -90,7 +89,7 @@ func TestWrong(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fleet.yaml")
-	text, err := New([]string{"http://a:1"}, "")
+	text, err := New([]string{"http://a:1"}, "", "")
 	if err == nil {
 		err = os.WriteFile(path, text, 0o600)
 	}
