@@ -55,6 +55,7 @@ func indexFigures(t *testing.T, each func(figure)) {
 		whole := float64(cpu()-before) / 1e3 / float64(txs)
 		return f.verification(t) / whole
 	}})
+	each(figure{"log / ingest CPU", cpuRatio.atMost(maxFeedShare), func() float64 { return feedShare(t, f) }})
 }
 
 // ingestShare and lateShare are the promised shares of the rate at which the blocks of a
