@@ -206,8 +206,8 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.Record) (*network.Network, error) {
 	e.members.mu.Lock()
 	defer e.members.mu.Unlock()
-	if m == nil && e.networks.Get(id) != nil {
-		return e.networks.Get(id), nil
+	if n := e.networks.Get(id); m == nil && n != nil {
+		return n, n.Learn(known)
 	}
 	if m != nil {
 		was, moved := m.network, m.known && m.network != id

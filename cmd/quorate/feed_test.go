@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +78,8 @@ func (r *feedRig) check(t *testing.T, last uint64, servers ...int) {
 	r.reach(t, last, servers...)
 	for _, i := range servers[1:] { // names of tokens come behind the blocks
 		poll(t, 50*time.Millisecond, fmt.Sprintf("server %d has the pages of server %d", i, servers[0]), func() bool {
-			return maps.Equal(r.pages(t, r.all[i].url, last), r.pages(t, r.all[servers[0]].url, last))
+			pages := r.pages(t, r.all[i].url, last)
+			return pages != nil && maps.Equal(pages, r.pages(t, r.all[servers[0]].url, last))
 		})
 	}
 	poll(t, 50*time.Millisecond, "the log has the last block", func() bool { return r.linked(t, last) == nil })
@@ -90,8 +92,12 @@ func (r *feedRig) pages(t *testing.T, url string, last uint64) map[string]string
 		fmt.Sprintf("/v1/chains/C/transactions?startBlock=20&endBlock=%d&pageSize=50", last),
 		fmt.Sprintf("/v1/chains/C/blocks/%d/transactions", last),
 		fmt.Sprintf("/v1/chains/C/blocks?endBlock=%d&pageSize=50", last),
+		"/v1/networks/fuji/blockchains/p-chain/blocks?pageSize=5",
 	} {
 		status, body := get(t, url+path)
+		if status == http.StatusNotFound { // a server that has just started
+			return nil
+		}
 		if status != http.StatusOK {
 			t.Fatalf("%s: status %d: %s", path, status, body)
 		}
@@ -157,6 +163,13 @@ func (r *feedRig) linked(t *testing.T, last uint64) error {
 	return nil
 }
 
+func (r *feedRig) signal(t *testing.T, i int, s syscall.Signal) {
+	t.Helper()
+	if err := r.all[i].cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (r *feedRig) blockchainID(t *testing.T) string {
 	t.Helper()
 	status, body := post(t, r.d.NodeURL()+"/ext/info", `{"jsonrpc":"2.0","id":1,"method":"info.getBlockchainID","params":{"alias":"C"}}`)
@@ -199,6 +212,8 @@ func testFeed(t *testing.T, servers int) {
 		{"a member", func() { r.all[0].kill(t) }, []int{1, 2, 3}, func() { r.start(t, 0) }},
 		{"the other one", func() { r.all[1].kill(t) }, []int{0, 2, 3}, func() { r.start(t, 1) }},
 		{"a replica", func() { r.all[2].kill(t) }, []int{0, 1, 3}, func() { r.start(t, 2) }},
+		{"a member stands still", func() { r.signal(t, 0, syscall.SIGSTOP) }, []int{1, 2, 3}, func() { r.signal(t, 0, syscall.SIGCONT) }},
+		{"the other one does", func() { r.signal(t, 1, syscall.SIGSTOP) }, []int{0, 2, 3}, func() { r.signal(t, 1, syscall.SIGCONT) }},
 		{"the log", func() {
 			for i := range servers {
 				r.nats.Kill(i)

@@ -153,6 +153,8 @@ func (n *Network) Upgrades() (u rules.Upgrades, ok bool) {
 		return rules.UpgradesOf(n.cfg.ID), true
 	case n.facts.Upgrades != nil && n.facts.Upgrades.Helicon != 0: // older releases did not ask for it
 		return *n.facts.Upgrades, true
+	case n.cfg.Nodeless: // no node of theirs has said them to those who have written of it
+		return rules.UpgradesOf(n.cfg.ID), true
 	}
 	return u, false
 }
@@ -228,6 +230,14 @@ func (n *Network) recallChains() {
 	if err := n.cfg.Found(n); err != nil {
 		log.Warn("a remembered chain cannot be followed", "network", n.cfg.ID, "err", err)
 	}
+}
+
+// Learn takes what others know of the network by now.
+func (n *Network) Learn(known *Record) error {
+	n.mu.Lock()
+	n.facts.Merge(known)
+	n.mu.Unlock()
+	return n.cfg.Found(n)
 }
 
 // readHead fills in the last block: of an indexed chain the index's, and otherwise
