@@ -20,8 +20,7 @@ const (
 	mixAndNone = `"mixHash":` + zeroHash + `,"nonce":"0x0000000000000000"`
 )
 
-// render writes a block, its members in the order of their names. total is its total
-// difficulty.
+// render writes a block with its total difficulty, its members in the order of their names.
 func (b *block) render(w *form.Writer, cfg *Config, full bool, total uint64, view View) {
 	parent, l := b.parent, b.late
 	if view.WrongParent && b.number > 0 {

@@ -39,8 +39,8 @@ func (p places) Tx(hash evm.Hash) (number uint64, index uint32, found bool, err 
 	}
 	defer v.Close()
 	tx, found, err := v.Tx(hash)
-	if err != nil || !found {
-		return 0, 0, false, err
+	if found {
+		number, index = tx.Block.Number, tx.Index
 	}
-	return tx.Block.Number, tx.Index, true, nil
+	return number, index, found, err
 }
