@@ -82,11 +82,6 @@ func extRoutes(s *Server) []door.Route {
 	}...)
 }
 
-// with makes a handler that needs its route.
-func with(s *Server, make func(s *Server, r *door.Route) door.Handler) door.Maker {
-	return func(r *door.Route) door.Handler { return make(s, r) }
-}
-
 // exportsOf returns what answers about exports.
 func exportsOf(s *Server) *exports.Room {
 	x := &exports.Room{

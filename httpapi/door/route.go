@@ -22,7 +22,7 @@ const (
 	KeyNever
 	// KeyAlways: the route is about what belongs to its client, so that it needs a key also
 	// where others do not: an address is shared with whoever is behind it, such as the web
-	// pages in a browser. See [Config.WebhooksKeyless].
+	// pages in a browser.
 	KeyAlways
 )
 
@@ -117,7 +117,7 @@ type Route struct {
 	// Status is that of a success; 0 is 200.
 	Status int
 	// Refused are statuses of refusals that do not follow from the pattern's parameters,
-	// the query and the body: see [line.refuses].
+	// the query and the body: see package service.
 	Refused []int
 	// Refusal is the form of the errors of the route, and of what is below the literal part of
 	// its pattern; nil is the common form.

@@ -1,5 +1,3 @@
-// Package metrics answers about figures of EVM chains by time: points of a metric, of one
-// chain or of several together, and what it is over windows that end now.
 package metrics
 
 import (

@@ -1,7 +1,3 @@
-// Package reply has what all rooms of data share: the base of a request, with its query, its
-// page token and the writer of its answer; the answers that are kept; how bodies are packed, in
-// which dialect they are, and what their headers say of the chains that they are about. It knows
-// neither the routes nor what is behind them.
 package reply
 
 import (

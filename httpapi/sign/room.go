@@ -1,5 +1,3 @@
-// Package sign has messages signed, in the forms of the SDKs and of the relayers' own
-// aggregator: what a request has in its body, what a transaction has emitted, and what has an ID.
 package sign
 
 import (
