@@ -79,6 +79,7 @@ func (d *Disk) open(end *ending) (*results.DB, error) {
 	db, err := store.Open(d.path(folder.IndexDir), store.Options{
 		BlockCacheMB: int(d.budget.Blocks >> 20), MemTableMB: int(d.budget.Tables >> 20),
 		CompactionMB: int(d.budget.Compactions >> 20), Uncompressed: d.cfg.Uncompressed, Room: d.room, Spare: d.cfg.Spare, Logger: d.cfg.Log("store"), Metrics: d.cfg.Metrics,
+		Remake: folder.Remake(d.cfg.DataDir),
 	})
 	if err != nil {
 		return nil, err

@@ -120,9 +120,13 @@ func (c *Chain) load() (err error) {
 		if err != nil {
 			return err
 		}
+		inRuns, err := c.db.InRuns(c.ordinal, e.serving)
+		if err != nil {
+			return err
+		}
 		at.space.Edition, c.next = e.serving, e
 		switch {
-		case found && e.version < c.cfg.Reads: // of no use: as if there were none
+		case found && (e.version < c.cfg.Reads || inRuns): // of no use: as if there were none
 			// The next edition may have rows that were half made again, by whatever rules.
 			at.space.Edition += 2
 			c.next.dropping = append(c.next.dropping, e.serving, e.serving+1)

@@ -47,6 +47,19 @@ func readCursor(s *store.Snapshot, space Space) (cur *cursor, err error) {
 	return cur, err
 }
 
+// Span returns the first and the last block of an edition of a chain, by what reads a row.
+func Span(ordinal uint32, edition uint8, get func(key []byte) ([]byte, error)) (first, last uint64, any bool, err error) {
+	b, err := get(Space{Ordinal: ordinal, Edition: edition}.Key(store.PrimaryCursor))
+	if err != nil || b == nil {
+		return 0, 0, false, err
+	}
+	cur, err := decodeCursor(b)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	return cur.first, cur.head.Height, true, nil
+}
+
 // writer writes the rows of blocks in transactions that end with blocks. While one is
 // being written the rows of the next one are made.
 //
@@ -234,7 +247,7 @@ func (w *writer) commit(f *flight) error {
 	if err := f.ready(); err != nil {
 		return err
 	}
-	return w.c.update(func(b *store.Batch) error {
+	return w.c.db.Update(func(b *store.Batch) error {
 		if err := f.set(b); err != nil {
 			return err
 		}

@@ -131,9 +131,14 @@ func (c *Chain) openBuild(ctx context.Context, what byte, first uint64) (*Chain,
 		return nil
 	})
 	s.Close()
+	inRuns := false
+	if err == nil {
+		inRuns, err = c.db.InRuns(c.ordinal, b.edition)
+	}
 	if err != nil {
 		return nil, err
 	}
+	same = same && !inRuns
 	if !same {
 		if err := c.sweep(ctx); err != nil { // it may have been one that is to be removed
 			return nil, err
@@ -150,29 +155,16 @@ func (c *Chain) openBuild(ctx context.Context, what byte, first uint64) (*Chain,
 	return b, b.load()
 }
 
-// update changes some rows at once.
-func (c *Chain) update(change func(b *store.Batch) error) error {
-	b, err := c.db.Batch()
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
-	if err := change(b); err != nil {
-		return err
-	}
-	return b.Commit()
-}
-
 // set writes a row.
 func (c *Chain) set(key Key, value []byte) error {
-	return c.update(func(b *store.Batch) error { return b.Set(key, value) })
+	return c.db.Update(func(b *store.Batch) error { return b.Set(key, value) })
 }
 
 // dropBuild removes the rows of a build. Its mark goes first: nothing goes on with rows
 // of which some are gone. What says that there are none comes last: to look for rows where
 // there were many costs nearly as much as to remove them, until the database compacts.
 func (c *Chain) dropBuild(ctx context.Context) error {
-	if err := c.update(func(b *store.Batch) error { return b.Delete(c.buildKey()) }); err != nil {
+	if err := c.db.Update(func(b *store.Batch) error { return b.Delete(c.buildKey()) }); err != nil {
 		return err
 	}
 	edition := c.Space().Edition + 1
@@ -244,7 +236,7 @@ func (c *Chain) switchTo(b *Chain) error {
 	}
 	e.version, e.serving = c.cfg.Version, made.space.Edition
 	e.dropping = append(e.dropping, old.space.Edition)
-	if err := c.update(func(b *store.Batch) error {
+	if err := c.db.Update(func(b *store.Batch) error {
 		return errors.Join(
 			b.Set(c.editionsKey(), e.encode()),
 			b.Set(givenKey(made.space), c.cfg.Given.encode()),

@@ -140,14 +140,14 @@ func locked(err error) bool {
 }
 
 // Verify opens the database of opts, which no other process may use, checks the
-// checksums of all its tables, calls more and closes it.
-func Verify(opts badger.Options, more func(db *badger.DB) error) (err error) {
+// checksums of all its tables, and closes it.
+func Verify(opts badger.Options) (err error) {
 	db, _, err := Open(opts, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return errors.Join(verifyTables(db), more(db))
+	return verifyTables(db)
 }
 
 // verifyTables checks all tables. Badger's own check panics at a block that cannot even

@@ -21,7 +21,6 @@ type Batch struct {
 	d    *DB
 	db   *badger.DB // nil once ended
 	rows []change
-	run  *newRun // nil: there is none
 	// size is what Badger counts for rows, bytes that of keys and values.
 	size, bytes int
 }
@@ -36,12 +35,9 @@ const (
 	badgerPrefix = "!badger!"
 	// maxKey is the length of the longest key that Badger takes.
 	maxKey = 65_000
-	// runsInMemTable is how many runs are as large as a table in memory: rows wait in memory
-	// for their run, and those of the next ones are made meanwhile.
-	runsInMemTable = 16
 	// rowOverhead is what Badger counts for a row of a transaction besides its key and
 	// value, a pointer into the value log is pointerLen long, and endOverhead is more than
-	// what counts for the mark behind all rows, and the row of a run of up to a hundred files.
+	// what counts for the mark behind all rows.
 	rowOverhead = 12
 	pointerLen  = 12
 	endOverhead = 1 << 10
@@ -61,6 +57,19 @@ func (d *DB) Batch() (*Batch, error) {
 	return &Batch{d: d, db: db}, nil
 }
 
+// Update commits what change does to a transaction, unless it returns an error.
+func (d *DB) Update(change func(b *Batch) error) error {
+	b, err := d.Batch()
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	if err := change(b); err != nil {
+		return err
+	}
+	return b.Commit()
+}
+
 // Limits returns what a transaction surely can hold: rows, and bytes of keys and
 // values together with overhead bytes for each row.
 func (d *DB) Limits() (rows, bytes, overhead int) {
@@ -71,10 +80,6 @@ func (d *DB) Limits() (rows, bytes, overhead int) {
 	defer d.unuse()
 	return int(db.MaxBatchCount()) - 2, int(db.MaxBatchSize()) - endOverhead, rowOverhead + 2
 }
-
-// RunBytes returns about how many bytes of keys and values a run has when many rows are at
-// hand: see [Batch.Run]. A run of a quarter of that is worth while too.
-func (d *DB) RunBytes() int { return d.opts.MemTableMB << 20 / runsInMemTable }
 
 // Grow makes room for so many further rows, which saves time alone.
 func (b *Batch) Grow(rows int) { b.rows = slices.Grow(b.rows, rows) }
@@ -91,32 +96,6 @@ func (b *Batch) Set(key, value []byte) error {
 // Delete removes a row when the transaction is committed. It keeps key until then.
 // [ErrBatchFull] leaves the transaction as it was.
 func (b *Batch) Delete(key []byte) error { return b.put(key, nil) }
-
-// Run writes n rows as a run when the transaction is committed, or removes those whose
-// value is nil: it is for thousands of rows of one edition of a chain, each key once, for
-// which a transaction need not have room. The rows that are set beside it have other keys.
-// Keys and values are kept until then, and row is called by several goroutines. alone says
-// that nothing else has to be done meanwhile: it is done by two of them then.
-func (b *Batch) Run(n int, row func(i int) (key, value []byte), alone bool) error {
-	r := &newRun{n: n, row: row, alone: alone}
-	for i := range n {
-		key, value := row(i)
-		if err := b.check(key); err != nil {
-			return err
-		}
-		s, ok := spaceOf(key)
-		if i == 0 {
-			r.space = s
-		}
-		if !ok || s != r.space {
-			return fmt.Errorf("write a run: the key %x is of no chain or another one", key)
-		}
-		r.bytes += len(key) + len(value)
-		r.counts[key[0]]++
-	}
-	b.run = r
-	return nil
-}
 
 func (b *Batch) check(key []byte) error {
 	switch {
@@ -153,32 +132,20 @@ func (b *Batch) Commit() error {
 		return store.ErrClosed
 	}
 	defer b.Discard()
-	count, bytes := len(b.rows), b.bytes
-	if b.run != nil {
-		count, bytes = count+b.run.n, bytes+b.run.bytes
-	}
-	if count == 0 {
+	if len(b.rows) == 0 {
 		return nil
 	}
 	started := time.Now()
-	var err error
-	if b.run != nil && b.run.n > 0 {
-		err = b.d.commitRun(b.db, b.run, b.rows)
-	} else {
-		err = b.transact()
-	}
+	err := b.transact()
 	b.d.committed() // also after an error, which leaves open what is written
 	if err != nil {
 		b.d.failed.Inc()
-		return fmt.Errorf("commit %d rows: %w", count, err)
+		return fmt.Errorf("commit %d rows: %w", len(b.rows), err)
 	}
 	b.d.commits.Observe(time.Since(started).Seconds())
-	b.d.entries.Add(float64(count))
-	b.d.written.Add(float64(bytes))
+	b.d.entries.Add(float64(len(b.rows)))
+	b.d.written.Add(float64(b.bytes))
 	b.d.closer.Wrote(int64(b.bytes + len(b.rows)*store.RowOverhead))
-	if b.run != nil {
-		b.d.mergeSoon()
-	}
 	return nil
 }
 
@@ -186,33 +153,20 @@ func (b *Batch) Commit() error {
 func (b *Batch) transact() error {
 	txn := b.db.NewTransaction(true)
 	defer txn.Discard()
-	if err := b.d.setRows(txn, b.rows); err != nil {
-		return err
-	}
-	b.d.commit.RLock()
-	defer b.d.commit.RUnlock()
-	return txn.Commit()
-}
-
-// setRows writes rows in a transaction. What is removed from a run is hidden by a row.
-func (d *DB) setRows(txn *badger.Txn, rows []change) (err error) {
-	entries := make([]badger.Entry, len(rows))
-	for i, r := range rows {
-		e := &entries[i]
-		e.Key, e.Value = r.key, r.value
-		switch {
-		case r.value != nil:
-			err = txn.SetEntry(e)
-		case d.hides(r.key):
-			err = txn.SetEntry(e.WithMeta(removed))
-		default:
+	entries := make([]badger.Entry, len(b.rows))
+	for i, r := range b.rows {
+		var err error
+		if e := &entries[i]; r.value == nil {
 			err = txn.Delete(r.key)
+		} else {
+			e.Key, e.Value = r.key, r.value
+			err = txn.SetEntry(e)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return txn.Commit()
 }
 
 // Discard ends the transaction without a trace. After Commit it does nothing.
@@ -220,6 +174,6 @@ func (b *Batch) Discard() {
 	if b.db == nil {
 		return
 	}
-	b.db, b.rows, b.run = nil, nil, nil
+	b.db, b.rows = nil, nil
 	b.d.unuse()
 }

@@ -113,6 +113,9 @@ func compressTo(ctx context.Context, dir, to string, logger *slog.Logger, progre
 	if err := store.CheckFormat(from, name, oldest, version); err != nil {
 		return fmt.Errorf("open %s: %w", dir, err)
 	}
+	if err := checkRuns(from, &o); err != nil {
+		return err
+	}
 	large := set.BaseTableSize // of all of it, as it is
 	set = settings(to, &o)
 	set.BaseTableSize = large
@@ -121,14 +124,10 @@ func compressTo(ctx context.Context, dir, to string, logger *slog.Logger, progre
 		return err
 	}
 	defer func() { err = errors.Join(err, copied.Close()) }()
-	if err := copyRows(ctx, from, copied, progress, room); err != nil {
-		return err
-	}
-	return linkRuns(dir, to)
+	return copyRows(ctx, from, copied, progress, room)
 }
 
-// copyRows copies the newest version of each row, with its version: that decides between it
-// and the row of a run.
+// copyRows copies the newest version of each row.
 func copyRows(ctx context.Context, from, to *badger.DB, progress func(done, of uint64), room func() error) error {
 	w := to.NewStreamWriter()
 	if err := w.Prepare(); err != nil {
@@ -163,23 +162,6 @@ func copyRows(ctx context.Context, from, to *badger.DB, progress func(done, of u
 	n := rows.Load()
 	progress(n, n)
 	return nil
-}
-
-// linkRuns gives a copy of the database its runs, which are not compressed.
-func linkRuns(dir, to string) error {
-	files, err := os.ReadDir(filepath.Join(dir, runsDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(to, runsDir), 0o700)
-	}
-	for _, f := range files {
-		if err == nil {
-			err = os.Link(filepath.Join(dir, runsDir, f.Name()), filepath.Join(to, runsDir, f.Name()))
-		}
-	}
-	return errors.Join(err, z.SyncDir(filepath.Join(to, runsDir)))
 }
 
 // exchangeable returns an error if the file system with a folder cannot exchange two of them.

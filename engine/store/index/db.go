@@ -25,7 +25,8 @@ import (
 const (
 	name = "index"
 	// Version 3 has editions of tables. In version 2 all have edition 0 and no row
-	// about it, which version 3 reads. Version 4 has runs, beside what version 3 has.
+	// about it, which version 3 reads. Version 4 may have runs, beside what version 3
+	// has, and so may version 5: see runsKey.
 	// Version 5 has members in rows of blocks and transactions that are flagged where they are.
 	oldest  = 2
 	version = 5
@@ -51,9 +52,6 @@ const (
 	blockSize = 8 << 10
 	// zstdLevel was seen to save a third of the disk; the next level hardly more.
 	zstdLevel = 1
-	// runTables is how many times as large as those of compactions tables of runs are: one
-	// is made at a time, and takes twice its size then, as long as it is not on disk.
-	runTables = 4
 	// With hurry of them compactions do not rest: at 15 Badger has commits wait.
 	hurry = 2 * level0
 )
@@ -85,6 +83,10 @@ type Options struct {
 	// Spare is the time for compactions while tables are made again; nil has them take
 	// what they want.
 	Spare *yield.Time
+	// Remake is called with each edition of a chain that has rows in runs, and with what reads
+	// a row, before anything is changed. It returns why they cannot be made again, which is the
+	// error of Open, or nil: whoever reads the chain passes over it. Nil refuses to open.
+	Remake func(id [32]byte, ordinal uint32, edition uint8, get func(key []byte) ([]byte, error)) error
 	// Logger is told of Badger's news; nil discards them.
 	Logger *slog.Logger
 	// Metrics takes the database's metrics; nil keeps them private.
@@ -132,12 +134,6 @@ type DB struct {
 	failed           metric.Counter
 	entries, written metric.Counter
 
-	runs *runs
-
-	// commit is held for reading by whoever commits, and for writing by DB.publish, whose
-	// version no other commit may have.
-	commit sync.RWMutex
-
 	mu     sync.Mutex // guards what follows
 	db     *badger.DB // nil once closed
 	users  int        // who use db now
@@ -158,19 +154,16 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := store.CheckFormat(bdb, name, oldest, version); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
+	if err = checkRuns(bdb, &opts); err == nil {
+		err = store.CheckFormat(bdb, name, oldest, version)
 	}
-	if err := os.RemoveAll(dir + compressing); err != nil { // what a kill has left of Compress
-		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
+	if err == nil {
+		err = os.RemoveAll(dir + compressing) // what a kill has left of Compress
 	}
-	runs, err := openRuns(bdb, runTables*s.BaseTableSize)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
 	}
-	runs.bare = opts.NoSync
 	d := &DB{
-		runs: runs,
 		opts: opts, log: opts.Logger, db: bdb,
 		closing: closing, prober: store.NewProber(closing),
 		commits: opts.Metrics.Histogram("quorate_store_index_commit_seconds", "Time of a commit to the index."),
@@ -187,9 +180,6 @@ func Open(dir string, opts Options) (*DB, error) {
 		}
 	})
 	d.gauges()
-	if len(runs.list.of) > 0 {
-		d.mergeSoon() // those that are left from before
-	}
 	return d, nil
 }
 
@@ -205,7 +195,7 @@ func settings(dir string, o *Options) badger.Options {
 		WithNumCompactors(2). // as fast as four on two cores
 		WithNumGoroutines(2).
 		WithNumLevelZeroTables(level0).
-		WithBaseTableSize(tableSize(o.CompactionMB, diskBytes(dir)+diskBytes(filepath.Join(dir, runsDir))/runTables)).
+		WithBaseTableSize(tableSize(o.CompactionMB, diskBytes(dir))).
 		WithNumMemtables(memTables - 1).
 		WithCompression(options.ZSTD).
 		WithZSTDCompressionLevel(zstdLevel).
@@ -243,7 +233,7 @@ func diskBytes(dir string) (size int64) {
 		return 0
 	}
 	for _, f := range files {
-		if filepath.Ext(f.Name()) != tableSuffix {
+		if filepath.Ext(f.Name()) != ".sst" {
 			continue
 		}
 		if info, err := f.Info(); err == nil {
@@ -286,20 +276,7 @@ func (d *DB) gauges() {
 		for _, level := range db.Levels() {
 			size += float64(level.Size)
 		}
-		_, runs := d.runFigures()
-		return size + float64(runs)
-	})
-	gauge("quorate_store_index_runs", "Sorted tables of the index beside the database, which are merged when they become many.", func(*badger.DB) float64 {
-		n, _ := d.runFigures()
-		return float64(n)
-	})
-	gauge("quorate_store_index_runs_merging", "Whether sorted tables of the index are being merged, or wait until none has come for a while: 0 at rest.", func(*badger.DB) float64 {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.runs.merging {
-			return 1
-		}
-		return 0
+		return size
 	})
 	gauge("quorate_store_index_log_bytes", "Disk space of the logs of the index: rows not yet in tables, and large values.", func(db *badger.DB) float64 {
 		return logBytes(db.Opts().Dir)
@@ -370,7 +347,6 @@ func (d *DB) CloseWithin(limit time.Duration) error {
 // end closes the database when nobody uses it any more.
 func (d *DB) end() error {
 	defer d.prober.Wait()()
-	d.runs.worker.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.users > 0 {
@@ -380,7 +356,6 @@ func (d *DB) end() error {
 		d.newest.end()
 		d.newest = nil
 	}
-	d.runs.close()
 	err := d.db.Close()
 	d.db = nil
 	return err
@@ -396,7 +371,6 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 	}
 	defer d.unuse()
 	var ordinal uint32
-	d.commit.RLock()
 	err = db.Update(func(txn *badger.Txn) error {
 		last := uint32(0)
 		if err := eachChain(txn, func(id [32]byte, n uint32) {
@@ -412,7 +386,6 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 		}
 		return txn.Set(append([]byte{TableChains}, blockchain[:]...), binary.BigEndian.AppendUint32(nil, ordinal))
 	})
-	d.commit.RUnlock()
 	d.committed()
 	if err != nil {
 		return 0, fmt.Errorf("give the chain an ordinal: %w", err)
@@ -455,8 +428,8 @@ func eachChain(txn *badger.Txn, take func(id [32]byte, ordinal uint32)) error {
 	return nil
 }
 
-// Drop removes all rows whose keys begin with one of the prefixes, but for those of runs.
-// Commits wait for it: it is for a database that serves nobody.
+// Drop removes all rows whose keys begin with one of the prefixes. Commits wait
+// for it: it is for a database that serves nobody.
 func (d *DB) Drop(prefixes ...[]byte) error {
 	db, err := d.use()
 	if err != nil {
@@ -464,8 +437,6 @@ func (d *DB) Drop(prefixes ...[]byte) error {
 	}
 	defer d.unuse()
 	defer d.committed()
-	d.commit.RLock()
-	defer d.commit.RUnlock()
 	if err := db.DropPrefix(prefixes...); err != nil {
 		return fmt.Errorf("drop rows: %w", err)
 	}

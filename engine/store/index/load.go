@@ -16,10 +16,10 @@ const loads = 2
 
 // Load writes n rows without a transaction, and returns when they are durable. It is
 // for rows that nobody looks for before a later transaction names them: a crash in
-// between leaves some of them, and snapshots see them from the next commit on, whosever. The rows must
-// come in the order of their keys, and each key once: they cost less than those of a
-// transaction, which inserts them in the order of a hash table. They take the place of
-// what transactions and loads wrote before, and are not for a chain that has runs. It keeps keys and values until it returns.
+// between leaves some of them, and snapshots see them from the next commit on, whosever.
+// The rows must come in the order of their keys, and each key once: they cost less than those
+// of a transaction, which inserts them in the order of a hash table. They take the place of
+// what transactions and loads wrote before. It keeps keys and values until it returns.
 func (d *DB) Load(n int, row func(i int) (key, value []byte)) error {
 	if n == 0 {
 		return nil

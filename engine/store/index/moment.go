@@ -15,7 +15,6 @@ import (
 // costs more than a small page, and waits for the commit that is under way.
 type moment struct {
 	txn   *badger.Txn
-	runs  *runList
 	users int // snapshots, and one more for DB.newest; guarded by DB.mu
 
 	mu   sync.Mutex
@@ -26,7 +25,6 @@ type moment struct {
 // the room that it has for rows, costs as much as a small page.
 type scan struct {
 	it      *badger.Iterator
-	runs    []*runRows // of the chain's runs
 	lead    [leadLen]byte
 	reverse bool
 }
@@ -53,15 +51,8 @@ func (m *moment) scan(prefix []byte, reverse bool) scan {
 		}
 	}
 	m.mu.Unlock()
-	s.it, s.runs = m.iterator(s.lead[:], reverse), m.runRows(s.lead[:], reverse)
+	s.it = m.iterator(s.lead[:], reverse)
 	return s
-}
-
-func (s scan) close() {
-	for _, w := range s.runs {
-		w.close()
-	}
-	s.it.Close()
 }
 
 // release takes back an iterator.
@@ -75,46 +66,17 @@ func (m *moment) release(s scan) {
 	}
 	m.mu.Unlock()
 	if over.it != nil {
-		over.close()
+		over.it.Close()
 	}
 }
 
 // end ends the moment, which nobody uses any more.
 func (m *moment) end() {
 	for _, s := range m.idle {
-		s.close()
+		s.it.Close()
 	}
 	m.idle = nil
 	m.txn.Discard()
-	m.runs.drop()
-}
-
-// runsOf returns the runs that may have a key, or keys that begin with it.
-func (m *moment) runsOf(key []byte) []*run {
-	if len(m.runs.of) == 0 {
-		return nil
-	}
-	s, ok := spaceOf(key)
-	if !ok {
-		return nil
-	}
-	return m.runs.of[s]
-}
-
-// runRows returns what goes through the rows of the runs that may have keys which begin
-// with prefix, the newest run first.
-func (m *moment) runRows(prefix []byte, reverse bool) (list []*runRows) {
-	runs := m.runsOf(prefix)
-	if len(prefix) < leadLen { // of all chains
-		runs = nil
-		for _, some := range m.runs.of {
-			runs = append(runs, some...)
-		}
-	}
-	for _, r := range slices.Backward(runs) {
-		list = append(list, &runRows{run: r, reverse: reverse})
-	}
-	return list
 }
 
 // iterator returns an iterator over the rows whose keys begin with prefix.
@@ -180,8 +142,7 @@ func (d *DB) committed() {
 
 // moment returns the database as it is now, with one user.
 func (d *DB) moment(db *badger.DB) *moment {
-	txn, runs := d.begin(db)
-	return &moment{txn: txn, runs: runs, users: 1}
+	return &moment{txn: db.NewTransaction(false), users: 1}
 }
 
 // renew puts m in place of the newest moment, unless another commit has put one

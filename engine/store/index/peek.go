@@ -28,18 +28,8 @@ func Peek(dir string, f func(id [32]byte, ordinal uint32, get func(key []byte) (
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return db.View(func(txn *badger.Txn) error {
-		get := func(key []byte) ([]byte, error) {
-			item, err := txn.Get(key)
-			if errors.Is(err, badger.ErrKeyNotFound) {
-				return nil, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			return item.ValueCopy(nil)
-		}
 		var errs []error
-		err := eachChain(txn, func(id [32]byte, ordinal uint32) { errs = append(errs, f(id, ordinal, get)) })
+		err := eachChain(txn, func(id [32]byte, ordinal uint32) { errs = append(errs, f(id, ordinal, getter(txn))) })
 		return errors.Join(append(errs, err)...)
 	})
 }

@@ -56,16 +56,8 @@ func (d *DB) collectGarbage(ctx context.Context) {
 func (d *DB) Check(ctx context.Context) error { return d.prober.Check(ctx, d.probe) }
 
 func (d *DB) probe(value []byte) error {
-	b, err := d.Batch()
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
 	key := []byte{store.ProbeKey}
-	if err := b.Set(key, value); err != nil {
-		return err
-	}
-	if err := b.Commit(); err != nil {
+	if err := d.Update(func(b *Batch) error { return b.Set(key, value) }); err != nil {
 		return err
 	}
 	s, err := d.Snapshot()
@@ -136,9 +128,9 @@ func (s *Snapshot) digest(ctx context.Context, h hash.Hash, prefix []byte) error
 	return nil
 }
 
-// Versions counts the rows of the database itself, not those of runs, whose keys begin
-// with prefix, together with their former versions and with those that were removed, as
-// long as they are there: an iterator passes over them all.
+// Versions counts the rows whose keys begin with prefix, together with their former versions
+// and with those that were removed, as long as they are there: an iterator passes over them
+// all.
 func (s *Snapshot) Versions(prefix []byte) (n int, err error) {
 	if s.at == nil {
 		return 0, store.ErrClosed
@@ -158,5 +150,5 @@ func VerifyFiles(dir string) error {
 	if err := o.fill(); err != nil {
 		return err
 	}
-	return store.Verify(settings(dir, &o), verifyRuns)
+	return store.Verify(settings(dir, &o))
 }

@@ -2,10 +2,8 @@ package index
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
@@ -285,39 +283,4 @@ func seenWhole(t *testing.T, s *Snapshot, prefix string, n int, last string) str
 		return last
 	}
 	return one[0]
-}
-
-// Keys in whatever order become those in order, of equal ones the one that came first.
-func TestSortPlaces(t *testing.T) {
-	t.Parallel()
-	rnd := rand.New(rand.NewPCG(1, 1))
-	for name, key := range map[string]func(i int) []byte{
-		"in order":   func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)) },
-		"hashes":     func(int) []byte { return binary.BigEndian.AppendUint64([]byte{}, rnd.Uint64()) },
-		"few":        func(int) []byte { return []byte{byte(rnd.IntN(3))} },
-		"one":        func(int) []byte { return []byte("the same one as before") },
-		"far apart":  func(int) []byte { return bytes.Repeat([]byte{byte(255 * rnd.IntN(2))}, 1+rnd.IntN(40)) },
-		"long":       func(int) []byte { return fmt.Appendf(nil, "with much in common %d", rnd.IntN(1000)) },
-		"some ahead": func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i^(rnd.IntN(9)/8))) },
-	} {
-		for _, n := range []int{0, 1, manyPlaces - 1, manyPlaces, 20 * manyPlaces} {
-			var keys []string
-			var places []place
-			for i := range n {
-				k := append([]byte{7}, key(i)...)
-				keys, places = append(keys, string(k)), append(places, placeOf(k, 1, i))
-			}
-			sortPlaces(places, func(at int) []byte { return []byte(keys[at]) })
-			var got []string
-			for i, p := range places {
-				got = append(got, keys[p.at])
-				if i > 0 && keys[p.at] == got[i-1] && p.at < places[i-1].at {
-					t.Fatalf("%s, %d: equal ones are not in the order in which they came", name, n)
-				}
-			}
-			if slices.Sort(keys); !slices.Equal(got, keys) {
-				t.Errorf("%s, %d: out of order", name, n)
-			}
-		}
-	}
 }

@@ -125,5 +125,5 @@ func Disown(dir string) (webhooks, operations int, err error) {
 // VerifyFiles checks the checksums of all tables of the database in a folder, which
 // no other process may use.
 func VerifyFiles(dir string) error {
-	return store.Verify(settings(dir), func(*badger.DB) error { return nil })
+	return store.Verify(settings(dir))
 }
