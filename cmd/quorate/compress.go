@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"quorate/engine/folder"
-	store "quorate/engine/store/index"
 )
 
 // uncompressedValue is a flag that says whether the index is not to be compressed.
@@ -40,33 +39,31 @@ func (v *uncompressedValue) Set(s string) error {
 	return nil
 }
 
-// compress compresses the index of a data folder.
-func compress(cmd *cobra.Command, f *reindexFlags, offline folder.Offline, shown *meter) error {
-	if f.uncompressed {
+// whole does what is done to an index as a whole: it is compressed, or gets rows of an older
+// version.
+func whole(cmd *cobra.Command, f *reindexFlags, offline folder.Offline, shown *meter) error {
+	do, did, stopped := folder.Compress, "compressed", errors.New("stopped; nothing has changed")
+	if f.keepRows {
+		do, did, stopped = folder.KeepRows, "copied", errAgain
+	} else if f.uncompressed {
 		return usageError{errors.New("--compress is not for an index with --index-compression none")}
 	}
 	offline.OnProgress = func(name string, done, of uint64) { shown.count(name, "rows", done, of) }
-	var before store.Packing
 	var outErr error
+	say := func(line string) {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), line)
+		outErr = errors.Join(outErr, err)
+	}
 	started := time.Now()
-	err := folder.Compress(cmd.Context(), offline, func(p store.Packing, free uint64) {
-		before = p
-		if p.Plain == 0 {
-			_, outErr = fmt.Fprintf(cmd.OutOrStdout(), "all tables of the index are compressed: %s\n", size(uint64(p.Compressed)))
-			return
-		}
-		_, outErr = fmt.Fprintf(cmd.OutOrStdout(), "%s of tables are not compressed; that takes about %s, and %s of %s of free disk meanwhile; about %s of %s are left then\n",
-			size(uint64(p.Plain)), max(p.Time.Round(time.Second), time.Second), size(uint64(p.Room)), size(free), size(uint64(p.After)), size(uint64(p.Plain+p.Compressed)))
-	})
+	done, err := do(cmd.Context(), offline, say)
 	shown.finish()
 	switch {
 	case errors.Is(err, context.Canceled):
-		return errors.New("stopped; nothing has changed")
+		return stopped
 	case err != nil:
 		return fmt.Errorf("%s: %w", filepath.Clean(f.dataDir), err)
-	case before.Plain == 0:
-		return outErr
+	case done:
+		say(fmt.Sprintf("%s in %s", did, time.Since(started).Round(time.Second)))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "compressed in %s\n", time.Since(started).Round(time.Second))
-	return errors.Join(err, outErr)
+	return outErr
 }

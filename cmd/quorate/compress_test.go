@@ -60,11 +60,12 @@ func TestReindexCompress(t *testing.T) {
 	}
 	closeDB()
 	for text, args := range map[string][]string{
-		"--compress is of the whole index":             {"blocks"},
-		"takes no table, no --chain and no --metrics":  {"--metrics"},
-		"an index with --index-compression none":       {"--index-compression", "none"},
-		`"lz4" is neither none nor zstd`:               {"--index-compression", "lz4"},
-		"--compress is of the whole index: it takes n": {"--chain", chain.ID{5}.String()},
+		"--keep-rows are each of the whole index":       {"blocks"},
+		"take no table, no --chain and no --metrics":    {"--metrics"},
+		"--compress and --keep-rows are each of the w":  {"--keep-rows"},
+		"an index with --index-compression none":        {"--index-compression", "none"},
+		`"lz4" is neither none nor zstd`:                {"--index-compression", "lz4"},
+		"are each of the whole index: they take no tab": {"--chain", chain.ID{5}.String()},
 	} {
 		if _, got := command(t.Context(), exitUsage, args...); !strings.Contains(got, text) {
 			t.Errorf("%q: %s", args, got)

@@ -120,7 +120,7 @@ func (x *examination) folder(dir string) folder.State {
 		x.fail(what, fmt.Errorf("%s: %w", dir, err))
 		return found
 	}
-	room := fmt.Sprintf("%s of %s are free", size(found.Free), size(found.Total))
+	room := fmt.Sprintf("%s of %s are free", folder.Size(found.Free), folder.Size(found.Total))
 	switch {
 	case !found.Exists:
 		x.ok(what, "%s would be made; %s", dir, room)
@@ -290,10 +290,10 @@ func (x *examination) plans(ctx context.Context, f *serveFlags, cfg *engine.Conf
 	var shares []string
 	total := uint64(0)
 	budget.Each(chains, 1, func(name string, bytes int64) {
-		shares = append(shares, name+" "+size(uint64(bytes)))
+		shares = append(shares, name+" "+folder.Size(uint64(bytes)))
 		total += uint64(bytes)
 	})
-	x.ok("memory", "%s for caches and buffers: %s", size(total), strings.Join(shares, ", "))
+	x.ok("memory", "%s for caches and buffers: %s", folder.Size(total), strings.Join(shares, ", "))
 	if f.devnet {
 		x.ok("network", "a simulated one, in the process")
 	}
@@ -366,14 +366,4 @@ func nodeNames(nodes []source.Endpoint) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
-}
-
-// size returns a number of bytes as people read it.
-func size(n uint64) string {
-	for _, u := range byteUnits[:4] {
-		if unit := uint64(u.size); n >= unit {
-			return strconv.FormatFloat(float64(n)/float64(unit), 'f', 1, 64) + " " + u.name
-		}
-	}
-	return strconv.FormatUint(n, 10) + " B"
 }

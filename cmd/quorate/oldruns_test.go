@@ -60,7 +60,8 @@ func historyPages(t *testing.T, url string) map[string]string {
 }
 
 // TestOldRuns: a folder whose index has history in sorted files is served again when the
-// archive has it, and answers the same; where the archive lacks it, nothing in it is changed.
+// archive has it, and answers the same; where the archive lacks it, nothing in it is changed,
+// and the rows are copied.
 func TestOldRuns(t *testing.T) {
 	campaign(t)
 	t.Parallel()
@@ -79,6 +80,10 @@ func TestOldRuns(t *testing.T) {
 	want := pages()
 	rows := primaryDigests(t, d, dir)
 	moveToRuns(t, dir)
+	kept := t.TempDir()
+	if err := os.CopyFS(kept, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
 	if code, _, said := command(t, nil, "check", "--data-dir", dir); code != exitFailed || !strings.Contains(said, "start the server, which makes the rows again") {
 		t.Errorf("check: exit code %d: %s", code, said)
 	}
@@ -107,8 +112,20 @@ func TestOldRuns(t *testing.T) {
 			t.Errorf("the rows of %s are others", name)
 		}
 	}
-	if out, _ := mustCommand(t, nil, "check", "--data-dir", dir); strings.Count(string(out), " 0 differ") < 4 {
-		t.Errorf("check: %s", out)
+	for _, want := range []string{" of free disk until the files are removed\ncopied in ", "all rows of the index are in its database\n"} {
+		if out, _ := mustCommand(t, nil, "reindex", "--keep-rows", "--data-dir", kept); !strings.Contains(string(out), want) {
+			t.Errorf("reindex --keep-rows: %s", out)
+		}
+	}
+	for name, sum := range primaryDigests(t, d, kept) {
+		if sum != rows[name] {
+			t.Errorf("the copied rows of %s are others", name)
+		}
+	}
+	for _, dir := range []string{dir, kept} {
+		if out, _ := mustCommand(t, nil, "check", "--data-dir", dir); strings.Count(string(out), " 0 differ") < 4 {
+			t.Errorf("check: %s", out)
+		}
 	}
 }
 

@@ -35,8 +35,8 @@ func (f *offlineFlags) config() (folder.Offline, error) {
 // reindexFlags are the flags of quorate reindex.
 type reindexFlags struct {
 	offlineFlags
-	metrics, scratch, compress bool
-	uncompressed               uncompressedValue
+	metrics, scratch, compress, keepRows bool
+	uncompressed                         uncompressedValue
 }
 
 // allTables is the argument that stands for all tables, primaryTables for all those of
@@ -67,6 +67,11 @@ without it tables are compressed as they are written again. It says first how lo
 it takes and how much disk, and no server may use the folder meanwhile. When it is
 stopped it has done nothing.
 
+--keep-rows copies the primary network's history, where an older version has left it
+in sorted files beside the database, into the database, and removes the files; a server
+makes it again from the archive instead, if that has all blocks. It says first how
+long it takes and how much disk, and no server may use the folder meanwhile.
+
 Else it can be stopped at any time, and goes on where it was when it is called again.
 
 Tables: ` + allTables + `, ` + primaryTables + `, ` + tableNames() + `.`,
@@ -74,14 +79,16 @@ Tables: ` + allTables + `, ` + primaryTables + `, ` + tableNames() + `.`,
   quorate reindex token-balances --data-dir /var/lib/quorate
   quorate reindex all
   quorate reindex --metrics --from-scratch
-  quorate reindex --compress`,
+  quorate reindex --compress
+  quorate reindex --keep-rows`,
 		RunE: func(cmd *cobra.Command, args []string) error { return reindex(cmd, &f, args) },
 	}
 	cmd.Flags().BoolVar(&f.metrics, "metrics", false, "make the metrics that are missing, from the index's own rows")
 	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false, "with --metrics: make all metrics again, not only those that are missing")
 	cmd.Flags().BoolVar(&f.compress, "compress", false, "compress the tables of the index that are not compressed")
+	cmd.Flags().BoolVar(&f.keepRows, "keep-rows", false, "copy rows that an older version has left beside the database into it")
 	f.uncompressed.add(cmd.Flags())
-	f.add(cmd, "data folder, which a server may use, but for --metrics and --compress")
+	f.add(cmd, "data folder, which a server may use, but for --metrics, --compress and --keep-rows")
 	return cmd
 }
 
@@ -92,6 +99,8 @@ func tableNames() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+var errAgain = errors.New("stopped; call it again to go on")
 
 func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 	offline, err := f.config()
@@ -105,8 +114,8 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 		return usageError{errors.New("--from-scratch goes with --metrics; to make all tables again: quorate reindex all")}
 	case f.metrics && len(args) > 0:
 		return usageError{errors.New("--metrics takes no table")}
-	case f.compress && (f.metrics || f.chain != "" || len(args) > 0):
-		return usageError{errors.New("--compress is of the whole index: it takes no table, no --chain and no --metrics")}
+	case (f.compress || f.keepRows) && (f.metrics || f.chain != "" || len(args) > 0 || f.compress && f.keepRows):
+		return usageError{errors.New("--compress and --keep-rows are each of the whole index: they take no table, no --chain and no --metrics")}
 	}
 	for _, name := range args {
 		if name == allTables {
@@ -124,8 +133,8 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 		cfg.Tables = append(cfg.Tables, t)
 	}
 	shown := newChainMeter(cmd.ErrOrStderr())
-	if f.compress {
-		return compress(cmd, f, offline, shown)
+	if f.compress || f.keepRows {
+		return whole(cmd, f, offline, shown)
 	}
 	cfg.OnProgress = shown.chain
 	var outErr error
@@ -141,7 +150,7 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 	}
 	shown.finish()
 	if errors.Is(err, context.Canceled) {
-		return errors.New("stopped; call it again to go on")
+		return errAgain
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Clean(f.dataDir), err)

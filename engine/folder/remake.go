@@ -27,7 +27,7 @@ func Remake(dataDir string) func(id [32]byte, ordinal uint32, edition uint8, get
 		reaches, err := reaches(filepath.Join(dataDir, ArchiveDir, name), container.KindOf(kind), first, last)
 		if err == nil && !reaches {
 			err = fmt.Errorf("%w, and the archive of chain %s lacks some of the blocks %d to %d to make them again from: "+
-				"move the folders %s and %s away, and they are fetched again", store.ErrRuns, name, first, last, IndexDir, filepath.Join(ArchiveDir, name))
+				"copy the rows by quorate reindex --keep-rows, or move the folders %s and %s away to have them fetched again", store.ErrRuns, name, first, last, IndexDir, filepath.Join(ArchiveDir, name))
 		}
 		return err
 	}

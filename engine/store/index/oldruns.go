@@ -15,8 +15,8 @@ import (
 
 // Former versions kept most rows of the primary network's history in sorted files beside the
 // database, in runs, which readers merged with it. Nothing reads them now: rows of an edition
-// that has some are made again. The database names the runs, with one row for each, of
-// edition 0 and no chain:
+// that has some are made again, or copied: see [KeepRows]. The database names the runs, with
+// one row for each, of edition 0 and no chain:
 //
 //	key:   0x04 | u32 edition and ordinal | u64 number of the run, higher the later
 //	value: u8 1 | for each of its files, in the order of their keys: u64 number
