@@ -42,7 +42,7 @@ func (n primaryNetwork) NetworkID() uint32 { return n.ID() }
 // Chain implements [httpapi.PrimaryNetwork].
 func (n primaryNetwork) Chain(k primary.Kind) (httpapi.PrimaryChain, bool) {
 	f := n.PrimaryNetwork.Chain(k)
-	if f == nil || f.Rows() == nil {
+	if f == nil {
 		return nil, false
 	}
 	c, ok := n.known.Load(f)

@@ -211,13 +211,7 @@ func (p *Primary) complete(ctx context.Context, list []*primary.Block) error {
 		kept[i] = container.BlockOf(b)
 	}
 	replace := func() error { return p.keeper.Load().sink.archive.Replace(ctx, kept) }
-	err := error(nil)
-	if p.rows != nil {
-		err = p.rows.Complete(ctx, list, replace)
-	} else {
-		err = replace()
-	}
-	if err != nil {
+	if err := p.rows.Complete(ctx, list, replace); err != nil {
 		return p.mended(ctx, err)
 	}
 	r := heights{kept[0].Height, kept[len(kept)-1].Height}
@@ -267,7 +261,7 @@ func (p *Primary) mended(ctx context.Context, err error) error {
 // headerGaps returns the blocks whose proposers are not known, and those whose rows lack
 // what vertices left.
 func (p *Primary) headerGaps() (list []Gap) {
-	if p.rows != nil && p.cfg.Inherited != nil && !p.heir.Load() && p.cfg.After.Followed() {
+	if p.cfg.Inherited != nil && !p.heir.Load() && p.cfg.After.Followed() {
 		if first, begun := p.rows.First(); begun {
 			head, _ := p.rows.Cursor()
 			list = append(list, Gap{GapUnsummed, first, head.Height, "the vertices before came later; the rows are made again when all of them are there", true})
@@ -289,7 +283,7 @@ func (p *Primary) headerGaps() (list []Gap) {
 // disinherited reports whether the rows of blocks begin without what the vertices left,
 // which came later: no node had them then.
 func (p *Primary) disinherited() (bool, error) {
-	if p.rows == nil || p.cfg.Inherited == nil || p.heir.Load() || !p.cfg.After.ended() {
+	if p.cfg.Inherited == nil || p.heir.Load() || !p.cfg.After.ended() {
 		return false, nil
 	}
 	if _, begun := p.rows.First(); !begun {

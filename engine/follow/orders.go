@@ -60,9 +60,6 @@ func (c *EVM) Reindex(ctx context.Context, tables []index.Table, progress func(d
 // not. It waits until archive and index are together. When it is ended by ctx, the next
 // call goes on where it was.
 func (p *Primary) Reindex(ctx context.Context, all bool, progress func(done, of uint64)) (blocks uint64, err error) {
-	if p.rows == nil {
-		return 0, nil
-	}
 	err = p.keeper.Load().obey(ctx, func(ctx context.Context, shown func(done, of uint64)) error {
 		if !all && !p.rows.Stale() {
 			return nil

@@ -61,7 +61,7 @@ type PrimaryBlocks interface {
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Blocks, Genesis, Rows, After and Inherited are required.
+// fields but Blocks, Genesis, After and Inherited are required.
 type PrimaryConfig struct {
 	Common
 	Chain primary.Kind
@@ -70,7 +70,7 @@ type PrimaryConfig struct {
 	Blocks PrimaryBlocks
 	// Genesis is the parent of the P-Chain's first block, zero if it is not known.
 	Genesis chain.ID
-	// Rows opens the index; nil: blocks are only archived.
+	// Rows opens the index.
 	Rows func() (PrimaryRows, error)
 	// After is the chain of vertices whose last one the first block follows, nil
 	// without. It must have been started.
@@ -84,7 +84,7 @@ type PrimaryConfig struct {
 var errUnsettled = errors.New("the vertices before the first block are not all here yet")
 
 // Primary is a chain of the primary network that is followed: its blocks are archived
-// and, where there are rules for them, indexed. Accepted blocks of these chains are
+// and indexed. Accepted blocks of these chains are
 // final: it never goes back.
 type Primary struct {
 	base[*primary.Block]
@@ -93,7 +93,7 @@ type Primary struct {
 	// Set by Start.
 	from PrimaryBlocks
 	node *containersource.Client // nil: there is none
-	rows PrimaryRows             // nil without
+	rows PrimaryRows
 
 	done     atomic.Bool           // the stop vertex is here
 	bare     *bares                // blocks without a header; nil where there are none ever
@@ -120,7 +120,7 @@ func NewPrimary(cfg PrimaryConfig) *Primary {
 // Kind returns which chain it is.
 func (p *Primary) Kind() primary.Kind { return p.cfg.Chain }
 
-// Rows returns the index, or nil if there is none.
+// Rows returns the index.
 func (p *Primary) Rows() PrimaryRows { return p.rows }
 
 // Start opens what is kept of the chain and begins to follow it. It asks no node
@@ -133,19 +133,16 @@ func (p *Primary) Start() (err error) {
 	if err != nil {
 		return err
 	}
-	p.index, p.begin = archiveOnly{a}, func() (uint64, bool) { first, _, ok := a.First(); return first, ok }
-	if p.cfg.Rows != nil {
-		if p.rows, err = p.cfg.Rows(); err != nil {
-			return err
-		}
-		p.index, p.begin = p.rows, p.rows.First
+	if p.rows, err = p.cfg.Rows(); err != nil {
+		return err
 	}
+	p.index, p.begin = p.rows, p.rows.First
 	s := NewSink(a, p.index, primary.AppendArchived, container.NewReader(a, p.cfg.Chain), p.cfg.Room)
 	k := newKeeper(s, p.log, p.metrics())
 	p.keeper.Store(k)
 	k.fetch, k.rebuild = p.refetchBare, p.rebuild
 	k.replay = func(context.Context) error { return nil }
-	k.outdated = func() bool { return p.rows != nil && p.rows.Stale() }
+	k.outdated = p.rows.Stale
 	stored, err := p.store(k, p.Gaps)
 	if err != nil {
 		return err
@@ -207,34 +204,14 @@ func (p *Primary) share(nodes PrimaryBlocks) {
 	p.from, p.blocks = p.shared, p.shared
 }
 
-// Cursor returns the last block that is indexed, or without an index archived.
+// Cursor returns the last block that is indexed.
 func (p *Primary) Cursor() (height uint64, id chain.ID, ok bool) {
 	head, ok := p.index.Cursor()
 	return head.Height, head.ID, ok
 }
 
-// archiveOnly is the index of a chain that has none: it has what the archive has.
-type archiveOnly struct{ archive *archive.Archive }
-
-// Cursor implements [ingest.Sink].
-func (a archiveOnly) Cursor() (chain.Head, bool) {
-	last, id, ok := a.archive.Last()
-	return chain.Head{Height: last, ID: id}, ok
-}
-
-// Commit implements [ingest.Sink].
-func (archiveOnly) Commit(context.Context, []*primary.Block) error { return nil }
-
-// CommitAfter implements [Index].
-func (archiveOnly) CommitAfter(_ context.Context, _ []*primary.Block, ready func() error) error {
-	return ready()
-}
-
 // rebuild makes rows of older rules again.
 func (p *Primary) rebuild(ctx context.Context, progress func(done, of uint64)) error {
-	if p.rows == nil {
-		return nil
-	}
 	first, begun := p.rows.First()
 	kept, _, ok := p.keeper.Load().sink.archive.First()
 	if ok && begun && kept < first && p.deeper.Load() {
@@ -387,8 +364,5 @@ func (p *Primary) fetchOlder(cfg ingest.Config[*primary.Block]) error {
 
 // giveUp removes rows that were half made for older blocks, which are not wanted any more.
 func (p *Primary) giveUp(ctx context.Context) error {
-	if p.rows == nil {
-		return nil
-	}
 	return p.rows.GiveUp(ctx)
 }

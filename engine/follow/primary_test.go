@@ -316,15 +316,15 @@ func TestPrimary(t *testing.T) {
 	})
 }
 
-// Without rows there is an archive, and it is the cursor.
-func TestPrimaryArchiveOnly(t *testing.T) {
+// Vertices are archived as they came, each with its place and when it was accepted.
+func TestVerticesArchived(t *testing.T) {
 	t.Parallel()
 	containers := containertest.MakeVertices(t, 40)
 	node := containertest.New(t, primary.XVertices, containers)
 	seen := make(chan ingest.Progress, 100)
 	dir := t.TempDir()
 	p, _, _ := followed(t, dir, primary.XVertices, func(cfg *PrimaryConfig) {
-		cfg.ID, cfg.Rows = containertest.XChain, nil
+		cfg.ID = containertest.XChain
 		cfg.OnProgress = func(p ingest.Progress) { seen <- p }
 	}, node)
 	for at := range seen {
