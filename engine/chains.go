@@ -128,6 +128,7 @@ type syncMessage struct {
 	Syncing bool   `json:"syncing"`
 	Target  uint64 `json:"chainHeight"`
 	Missing uint64 `json:"missingBlocks"`
+	Left    string `json:"timeLeft,omitempty"` // at the rate until now
 }
 
 // syncing returns what the check of a chain says of an index that is far behind, nil
@@ -136,5 +137,9 @@ func syncing(s *ingest.Status) any {
 	if !s.Syncing() {
 		return nil
 	}
-	return syncMessage{Syncing: true, Target: s.Target, Missing: s.Behind()}
+	msg := syncMessage{Syncing: true, Target: s.Target, Missing: s.Behind()}
+	if s.Left > 0 {
+		msg.Left = s.Left.String()
+	}
+	return msg
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"quorate/engine/chain"
 	"quorate/engine/ingest"
@@ -21,6 +22,7 @@ func TestSyncing(t *testing.T) {
 	f(ingest.Status{Target: 7}, `{"syncing":true,"chainHeight":7,"missingBlocks":8}`)
 	f(ingest.Status{Started: true}, "null")
 	f(ingest.Status{Started: true, Head: chain.Head{Height: 936}, Target: 1000}, "null")
+	f(ingest.Status{Target: 7, Left: 90 * time.Second}, `{"syncing":true,"chainHeight":7,"missingBlocks":8,"timeLeft":"1m30s"}`)
 	f(ingest.Status{Started: true, Head: chain.Head{Height: 935}, Target: 1000}, `{"syncing":true,"chainHeight":1000,"missingBlocks":65}`)
 	f(ingest.Status{Started: true, Head: chain.Head{Height: 1001}, Target: 1000}, "null")
 }

@@ -31,8 +31,9 @@ const (
 
 // Work is something long that is done with the blocks of a chain beside following it.
 type Work struct {
-	Name     string // one of the work constants
-	Done, Of uint64 // heights
+	Name     string        // one of the work constants
+	Done, Of uint64        // heights
+	Left     time.Duration // at the rate until now; 0: not known
 }
 
 // Names of work.
@@ -216,13 +217,20 @@ func (k *keeper[B]) changed() {
 	}
 }
 
-// progress notes and logs how far a work is.
+// progress notes and logs how far a work is, and how long it takes yet.
 func (k *keeper[B]) progress(name, text string) func(done, of uint64) {
-	var told time.Time
+	var begun, told time.Time
+	first := uint64(0)
 	return func(done, of uint64) {
-		k.work.Store(&Work{name, done, of})
-		if now := time.Now(); now.Sub(told) >= tellEvery || done >= of && !told.IsZero() {
-			k.log.Info(text, "blocks", done, "of", of)
+		now, w := time.Now(), &Work{Name: name, Done: done, Of: of}
+		if begun.IsZero() {
+			begun, first = now, done
+		} else if done > first && of > done {
+			w.Left = time.Duration(float64(now.Sub(begun)) / float64(done-first) * float64(of-done)).Round(time.Second)
+		}
+		k.work.Store(w)
+		if now.Sub(told) >= tellEvery || done >= of && !told.IsZero() {
+			k.log.Info(text, "blocks", done, "of", of, "left", w.Left)
 			told = now
 		}
 	}
@@ -338,7 +346,7 @@ func (k *keeper[B]) Work() (list []Work) {
 	if k.fill.Load() {
 		last, _, _ := k.sink.archive.Last()
 		head, _ := k.sink.index.Cursor()
-		list = append(list, Work{WorkFill, last, head.Height})
+		list = append(list, Work{Name: WorkFill, Done: last, Of: head.Height})
 	}
 	if o := k.older.Load(); o != nil {
 		list = append(list, o.work())

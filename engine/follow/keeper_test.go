@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"quorate/engine/archive"
@@ -48,7 +49,7 @@ func newKeeperRig(t *testing.T, dir string, m *memoryIndex, blocks []*block) *ke
 	r.replay = func(context.Context) error { r.note("replay"); return nil }
 	r.rebuild = func(_ context.Context, progress func(done, of uint64)) error {
 		progress(7, 9)
-		if w := r.Work(); len(w) != 1 || w[0] != (Work{WorkRebuild, 7, 9}) {
+		if w := r.Work(); len(w) != 1 || w[0] != (Work{WorkRebuild, 7, 9, 0}) {
 			t.Errorf("work %v", w)
 		}
 		// What a rebuild reads may be damaged.
@@ -93,6 +94,22 @@ func damage(t *testing.T, dir string, part float64) {
 	if err := os.WriteFile(files[0], raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestWorkLeft: how long a work takes yet follows from how long it has taken.
+func TestWorkLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeper[*block]{log: slog.New(slog.DiscardHandler)}
+		progress := k.progress(WorkCatchUp, "")
+		for i, want := range []time.Duration{0, 80 * time.Second, 35 * time.Second, 0} {
+			progress([]uint64{100, 200, 400, 750}[i], []uint64{1000, 1000, 750, 750}[i])
+			if w := k.work.Load(); w.Left != want {
+				t.Errorf("%d of %d: %s, want %s", w.Done, w.Of, w.Left, want)
+			}
+			<-time.After(time.Duration(10+10*i) * time.Second)
+		}
+	})
 }
 
 // TestKeeper: an index that was removed catches up, gets what the notes say, and is

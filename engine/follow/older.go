@@ -182,7 +182,7 @@ func (o *older[B]) Err() error {
 // work returns how far the lane is.
 func (o *older[B]) work() Work {
 	first, _, _ := o.keeper.sink.archive.First()
-	return Work{WorkOlder, o.begun - min(first, o.begun), o.begun - min(o.down, o.begun)}
+	return Work{Name: WorkOlder, Done: o.begun - min(first, o.begun), Of: o.begun - min(o.down, o.begun)}
 }
 
 // blockRange is a range of older blocks: the source and the sink of the ingest that

@@ -197,7 +197,7 @@ func TestOlderStops(t *testing.T) {
 	defer tick.Stop()
 	for range tick.C { // until the node has failed once
 		if w := o.keeper.Work(); len(w) == 1 && o.Err() != nil {
-			if w[0] != (Work{WorkOlder, 0, 100}) {
+			if w[0] != (Work{WorkOlder, 0, 100, 0}) {
 				t.Errorf("work %v", w)
 			}
 			break

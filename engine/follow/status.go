@@ -41,6 +41,9 @@ func (b *base[B]) status() ingest.Status {
 	if k := b.keeper.Load(); k != nil {
 		last, _, _ := k.sink.archive.Last()
 		s.Target = max(s.Target, last)
+		if w := k.work.Load(); w != nil && w.Name == WorkCatchUp {
+			s.Left = w.Left
+		}
 	}
 	return s
 }

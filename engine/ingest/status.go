@@ -16,6 +16,8 @@ type Status struct {
 	// is known of, by hints too.
 	Tip    chain.Head
 	Target uint64
+	// Left is the time until the target at the present rate; 0 if it is not known.
+	Left time.Duration
 	// Waiting blocks are fetched and not committed; the oldest for WaitingFor.
 	Waiting    int
 	WaitingFor time.Duration
@@ -199,11 +201,11 @@ func (i *Ingest[B]) committed(links []chain.Link) {
 		Chain: i.cfg.Name, Height: last.Height, Target: max(i.target.Load(), last.Height),
 		BlocksPerSecond: m.blockRate, TxsPerSecond: m.txRate,
 	}
-	i.mu.Unlock()
-
 	if p.BlocksPerSecond > 0 {
 		p.Left = time.Duration(float64(p.Target-p.Height) / p.BlocksPerSecond * float64(time.Second)).Round(time.Second)
 	}
+	i.state.Left = p.Left
+	i.mu.Unlock()
 	atHead := p.Height == p.Target
 	if i.cfg.OnProgress != nil && (tell || atHead) {
 		i.cfg.OnProgress(p)

@@ -14,7 +14,7 @@ import (
 )
 
 // keptRate is about how many rows of runs are copied in a second on two cores.
-const keptRate = 150_000
+const keptRate = 60_000
 
 // Kept is what it takes to copy the rows of runs: see [KeepRows].
 type Kept struct {
