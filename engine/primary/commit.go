@@ -3,6 +3,7 @@ package primary
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -247,12 +248,7 @@ func (w *writer) commit(f *flight) error {
 	if err := f.ready(); err != nil {
 		return err
 	}
-	return w.c.db.Update(func(b *store.Batch) error {
-		if err := f.set(b); err != nil {
-			return err
-		}
-		return w.mark(b, f.done, f.first)
-	})
+	return w.c.db.Update(func(b *store.Batch) error { return errors.Join(f.set(b), w.mark(b, f.done, f.first)) })
 }
 
 // set writes the rows, whose keys and values stay where they are.
@@ -280,10 +276,7 @@ func (w *writer) mark(b *store.Batch, cur *cursor, first bool) error {
 	}
 	e := w.c.next
 	e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
-	if err := b.Set(givenKey(w.at.space), w.c.cfg.Given.encode()); err != nil {
-		return err
-	}
-	return b.Set(w.c.editionsKey(), e.encode())
+	return errors.Join(b.Set(givenKey(w.at.space), w.c.cfg.Given.encode()), b.Set(w.c.editionsKey(), e.encode()))
 }
 
 // committed takes note of what is on disk.

@@ -131,11 +131,8 @@ func (c *Chain) openBuild(ctx context.Context, what byte, first uint64) (*Chain,
 		return nil
 	})
 	s.Close()
-	inRuns := false
-	if err == nil {
-		inRuns, err = c.db.InRuns(c.ordinal, b.edition)
-	}
-	if err != nil {
+	inRuns, e := c.db.InRuns(c.ordinal, b.edition)
+	if err = errors.Join(err, e); err != nil {
 		return nil, err
 	}
 	same = same && !inRuns
