@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	store "quorate/engine/store/index"
 )
 
 // TestAnswersServed: what is answered from memory is the same answer, header by
 // header, and a new block shows at once.
 func TestAnswersServed(t *testing.T) {
 	t.Parallel()
-	c := sampleChain()
-	head := numbered(c.tip, 0xb)
-	c.head.Store(&head)
+	c := ownSample()
 	s := dataServer(t, Config{}, c)
 	path := "/v1/chains/" + c.info.ChainID + "/transactions"
 	plain := get(s, path)
@@ -26,11 +26,7 @@ func TestAnswersServed(t *testing.T) {
 	if s.desk.Answers.Bytes() == 0 {
 		t.Error("nothing was kept")
 	}
-	tx := *c.txs[0]
-	tx.Hash = evm.Hash{0xaa}
-	c.grow(&tx)
-	next := numbered(c.tip, 0xb)
-	c.head.Store(&next)
+	c.grow(&index.Tx{Tx: evm.Tx{Hash: sampleTx(50), From: alice, To: bob}})
 	if got := string(get(s, path).Body()); got == string(plain.Body()) {
 		t.Error("a new block does not show")
 	}
@@ -40,18 +36,16 @@ func TestAnswersServed(t *testing.T) {
 // another version of it, and only then.
 func TestTokenVersion(t *testing.T) {
 	t.Parallel()
-	c := sampleChain()
+	c := ownSample()
 	s := dataServer(t, Config{}, c)
 	path := "/v1/chains/" + c.info.ChainID + "/tokens/" + gold.String() + "/transfers"
 	before := get(s, path).String()
-	meta := c.tokens[gold]
-	meta.Name = "renamed"
-	c.tokens[gold] = meta
+	c.spoil(store.TableTokenMeta)
 	if get(s, path).String() != before {
 		t.Error("read again without need")
 	}
-	c.version.Add(1)
-	if got := get(s, path).String(); got == before || !strings.Contains(got, "renamed") {
+	must(c.PutTokens(t.Context(), map[evm.Address]index.TokenMeta{gold: {Kind: index.ERC20, Name: "renamed"}}))
+	if got := get(s, path+"?pageSize=99").String(); got == before || !strings.Contains(got, "renamed") {
 		t.Errorf("not read again: %s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	store "quorate/engine/store/index"
 	"quorate/httpapi/limit"
 	"quorate/rollup"
 )
@@ -28,7 +29,7 @@ func TestAvgTPS(t *testing.T) {
 	all[0].alias = "C"
 	s := dataServer(t, Config{}, all...)
 	at := noon + 5000*day
-	for name, chains := range map[string][]*fakeChain{
+	for name, chains := range map[string][]*testChain{
 		"1": all[:1], "C": all[:1], "id-1": all[:1], "4": all[3:4], "total": all, "testnet": all[:6], "mainnet": all[6:],
 	} {
 		want := wantPoints(t, rollup.AvgTps, rollup.Day, 0, 1<<62, chains...)
@@ -49,7 +50,7 @@ func TestAvgTPS(t *testing.T) {
 			query = "?pageToken=" + *page.NextPageToken
 			if name != "total" && name != "testnet" { // where gaps are filled when a chain goes on
 				at += 20 * hour
-				all[0].mine(t, at, 1)
+				all[0].mine(at, 1)
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -63,8 +64,8 @@ func TestAvgTPS(t *testing.T) {
 
 // TestAvgTPSExpiry: a page token is good for 24 hours, for its chain.
 func TestAvgTPSExpiry(t *testing.T) {
+	c, other := oddChain(t, "1", 1, noon, 120), oddChain(t, "2", 2, noon, 120)
 	synctest.Test(t, func(t *testing.T) {
-		c, other := oddChain(t, "1", 1, noon, 120), oddChain(t, "2", 2, noon, 120)
 		s := dataServer(t, Config{}, c, other)
 		var page avgPage
 		getJSON(t, s, "/v1/avg_tps/1", &page)
@@ -105,9 +106,6 @@ func TestLastRun(t *testing.T) {
 	t.Parallel()
 	c := metricChain(t, "1", [2]uint64{noon, 1}, [2]uint64{noon + 50, 1})
 	other := metricChain(t, "2", [2]uint64{noon, 1})
-	head := numbered(2, 0xb)
-	c.head.Store(&head)
-	other.head.Store(&head)
 	s := dataServer(t, Config{}, c, other)
 	f := func(chain string, want int64) {
 		t.Helper()
@@ -121,10 +119,10 @@ func TestLastRun(t *testing.T) {
 		f("1", int64(noon+50)) // nothing was heard since the start
 		f("total", int64(noon+50))
 	}
-	c.metrics.updated = time.Unix(1_800_000_000, 999)
+	c.updated = time.Unix(1_800_000_000, 999)
 	f("1", 1_800_000_000)
 	f("total", 1_800_000_000)
-	other.metrics.updated = time.Unix(1_900_000_000, 0)
+	other.updated = time.Unix(1_900_000_000, 0)
 	f("1", 1_800_000_000)
 	f("total", 1_900_000_000)
 }
@@ -177,10 +175,10 @@ func TestListedErrors(t *testing.T) {
 	s.inFlight.Add(1 << 20)
 	f("/v1/avg_tps/1", 503, true)
 	s.inFlight.Add(-1 << 20)
-	c.metrics.broken = errDown
+	c.spoil(store.TableBuckets)
 	f("/v1/avg_tps/1", 500, true)
 
-	_, addr := start(t, Config{Chains: fakeChains{c}})
+	_, addr := start(t, Config{Chains: testChains{c}})
 	for line, want := range map[string]int{
 		"POST /v1/avg_tps/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n": 405,
 		"GET http://localhost/v1/avg_tps/2 HTTP/1.1\r\nHost: localhost\r\n\r\n":       404,

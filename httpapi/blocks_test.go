@@ -32,8 +32,8 @@ func TestAllBlocks(t *testing.T) {
 		ChainID, BlockHash string
 		BlockTimestamp     uint64
 	}
-	chains := func() []*fakeChain {
-		return []*fakeChain{
+	chains := func() []*testChain {
+		return []*testChain{
 			manyBlocks(1, 10, 10, 11, 14, 14, 14, 20), manyBlocks(2, 10, 11, 11, 14, 19), manyBlocks(9, 9, 14, 30),
 			manyBlocks(4, 14, 14, 14, 14, 14, 14, 14, 14),
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
-	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 )
@@ -154,9 +153,8 @@ func TestLargeBodies(t *testing.T) {
 // TestTransactionCost: each further message of a transaction costs what one costs.
 func TestTransactionCost(t *testing.T) {
 	t.Parallel()
-	c := sampleChain()
-	hash := evm.Hash{31: 2}
-	c.warp[hash] = [][]byte{[]byte("a"), []byte("b"), []byte("c")}
+	c, hash := ownSample(), sampleTx(50)
+	c.grow(warpTx(hash, []byte("a"), []byte("b"), []byte("c")))
 	asks := fake(func(_ context.Context, req *aggregator.Request) (*aggregator.Result, error) {
 		req.Asked = 1 // of a small set
 		return &aggregator.Result{Signed: []byte("signed")}, nil

@@ -44,10 +44,10 @@ func TestGoldenBodies(t *testing.T) {
 		base + "/transactions?status=failed",
 		asAlice + "/balances:getNative",
 		asAlice + "/balances:getNative?currency=eur&blockNumber=10",
-		base + "/transactions/0x" + strings.Repeat("00", 31) + "02",
-		base + "/transactions/0x" + strings.Repeat("00", 31) + "03",
-		base + "/transactions/0x" + strings.Repeat("00", 31) + "04",
-		base + "/transactions/0x" + strings.Repeat("00", 31) + "06",
+		base + "/transactions/" + sampleTx(2).String(),
+		base + "/transactions/" + sampleTx(3).String(),
+		base + "/transactions/" + sampleTx(4).String(),
+		base + "/transactions/" + sampleTx(5).String(),
 		"/v1/chains",
 	}
 	var out bytes.Buffer
@@ -214,10 +214,10 @@ func TestEmpty(t *testing.T) {
 	f(nobody+"/transactions:listErc721", `{"transactions":[]}`)
 	f(strings.Replace(nobody, "addresses", "tokens", 1)+"/transfers", `{"transfers":[]}`)
 	f(asAlice+"/transactions?startBlock=1000", `{"transactions":[]}`)
-	f(asAlice+"/transactions?endBlock=0", `{"transactions":[]}`)
+	f(asAlice+"/transactions?startBlock=1&endBlock=9", `{"transactions":[]}`)
 	f(asAlice+"/transactions?startBlock=10&endBlock=10", `{"transactions":[]}`)
 	f(base+"/blocks/11/transactions", `{"transactions":[]}`)
-	f(base+"/blocks/0/transactions", `{"transactions":[]}`)
+	f(base+"/blocks/1/transactions", `{"transactions":[]}`)
 }
 
 func TestListChains(t *testing.T) {

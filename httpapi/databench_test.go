@@ -11,35 +11,7 @@ import (
 	"quorate/httpapi/door"
 )
 
-// failingLookups has rows, but nothing that is looked up for them.
-type failingLookups struct{ View }
-
-func (failingLookups) Token(evm.Address) (index.TokenMeta, bool, error) {
-	return index.TokenMeta{}, false, errDown
-}
-
-// rowsView gives the same rows at no cost, so that the handler alone is measured.
-type rowsView struct {
-	fakeView
-	txs  []*index.Tx
-	next []byte
-}
-
-func (v *rowsView) AddressTxs(_ evm.Address, _ index.Page, take index.TxFunc) ([]byte, error) {
-	for _, tx := range v.txs {
-		take(tx)
-	}
-	return v.next, nil
-}
-
-func (v *rowsView) Close() {}
-
-type rowsChain struct {
-	*fakeChain
-	view rowsView
-}
-
-func (c *rowsChain) View(*uint64) (View, error) { return &c.view, nil }
+func page10() index.Page { return index.Page{Limit: 10, To: 1 << 62} }
 
 type oneChain struct{ c Chain }
 
@@ -50,20 +22,19 @@ func (o oneChain) Chains() []Chain            { return []Chain{o.c} }
 // transfer, and a request for it.
 func benchData(t testing.TB) (*Server, *fasthttp.RequestCtx) {
 	t.Helper()
-	c := &rowsChain{fakeChain: sampleChain()}
-	c.view.fakeView = fakeView{c: c.fakeChain, tip: 100}
-	c.view.next = make([]byte, 12)
+	c := ownSample()
+	var txs []*index.Tx
 	for i := range byte(10) {
 		other := evm.Address{0: i, 19: i}
-		c.view.txs = append(c.view.txs, &index.Tx{
-			Block: index.BlockRef{Number: 1000 + uint64(i), TimeMilli: 1_700_000_000_000},
-			Tx: evm.Tx{Index: uint32(i), From: alice, To: gold, Input: make([]byte, 68), GasLimit: 60000, GasUsed: 51234,
+		txs = append(txs, &index.Tx{
+			Block: index.BlockRef{TimeMilli: 1_700_000_100_000},
+			Tx: evm.Tx{Hash: sampleTx(200 + i), From: alice, To: gold, Input: make([]byte, 68), GasLimit: 60000, GasUsed: 51234,
 				GasPrice: *uint256.NewInt(25_000_000_000)},
-			Transfers: []index.Transfer{{LogIndex: uint32(i), Kind: index.ERC20, Token: gold, From: alice, To: other,
+			Transfers: []index.Transfer{{Kind: index.ERC20, Token: gold, From: alice, To: other,
 				Value: *uint256.MustFromDecimal("123456789012345678901234")}},
-			Traced: true,
 		})
 	}
+	c.grow(txs...)
 	s, err := New(Config{Networks: networks{signs("x")}, Chains: oneChain{c}})
 	if err != nil {
 		t.Fatal(err)

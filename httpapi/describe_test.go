@@ -15,7 +15,6 @@ import (
 
 	"quorate/aggregator"
 	"quorate/engine/chain"
-	"quorate/engine/chain/evm"
 	"quorate/engine/operation"
 	"quorate/engine/primary"
 	"quorate/httpapi/door"
@@ -138,7 +137,7 @@ const (
 // Those with a slash are for patterns that start so.
 var samples = map[string]string{
 	"network": "fuji", "chainId": "43112", "chain": "C", "address": alice.String(), "blockId": "11", "operationId": opID,
-	"tokenId": "1", "txHash": "0x" + strings.Repeat("0", 62) + "02", "blockchainId": "x-chain", "nodeId": nodeOne.String(), "subnetId": chain.ID{2}.String(),
+	"tokenId": "1", "txHash": sampleTx(2).String(), "blockchainId": "x-chain", "nodeId": nodeOne.String(), "subnetId": chain.ID{2}.String(),
 	"assetId": chain.ID{1}.String(), "vertexHash": chain.ID{0x51}.String(), "l1ValidationId": chain.ID{4}.String(),
 	"messageId": sampleMessage.String(),
 }
@@ -149,7 +148,8 @@ var routeSamples = map[string]map[string]string{
 	sign.Pattern:     {"body": `{"message":"` + warpHex + `"}`},
 	sign.RelayerPath: {"body": `{"message":"` + warpHex + `"}`},
 
-	addressPattern: {"address": art.String()},
+	addressPattern:                                              {"address": art.String()},
+	sign.Pattern + "/{txHash}":                                  {"txHash": sampleTx(35).String()},
 	contractPattern + "/transactions:getDeployment":             {"address": art.String()},
 	"/v1/operations/transactions:export":                        {"body": goodExport},
 	"/v1/events":                                                {"?topics": "health"},
@@ -216,10 +216,7 @@ func sampleRequest(r *door.Route) (path, body string) {
 // wholeServer serves all routes, with something to show at each of them.
 func wholeServer(t testing.TB, cfg Config) *Server {
 	t.Helper()
-	one := sampleChain()
-	one.mine(t, 1_700_000_000, 3)
-	one.warp[evm.Hash{31: 2}] = [][]byte{unhex(t, warpHex)}
-	one.sampleICM()
+	one := sampleICM()
 	one.alias = samplePrimary().chains[primary.CChain].id.String()
 	ops := newFakeOperations()
 	at := time.Unix(1_700_000_000, 0)
@@ -317,8 +314,8 @@ func TestErrorClasses(t *testing.T) {
 	f(429, get(poor, list))
 	f(403, get(s, opPath+exports.FilePath))
 	f(503, get(s, "/v1/chains/777/transactions"))
-	broken := sampleChain()
-	broken.broken = errDown
+	broken := ownSample()
+	broken.spoil()
 	f(500, get(dataServer(t, Config{}, broken), list))
 	f(502, postTo(dataServer(t, Config{Networks: networks{fails(&aggregator.Error{Kind: aggregator.Invalid, Msg: "not valid"})}}),
 		"/v1/signatureAggregator/fuji/aggregateSignatures", `{"message":"`+warpHex+`"}`))

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/archive"
@@ -25,7 +25,7 @@ import (
 
 // dialectServer returns a server over a real index of blocks with calls and tokens of all
 // standards.
-func dialectServer(t testing.TB, cfg Config) (*Server, *indexedChain, []*evm.Block) {
+func dialectServer(t testing.TB, cfg Config) (*Server, *testChain, []*evm.Block) {
 	t.Helper()
 	s, c := indexed(t, 0)
 	blocks := indextest.New(indextest.Config{Seed: 29, Txs: 12, Accounts: 12}).Blocks(120)
@@ -357,7 +357,7 @@ func TestDialectErrors(t *testing.T) {
 	f("module=contract&action=getabi&address="+alice.String(), "Contract source code not verified")
 	f("module=proxy&action=eth_blockNumber", "Chain RPC is not served here")
 	var a spoken[string]
-	chains := fakeChains{sampleChain()}
+	chains := testChains{sampleChain()}
 	getJSON(t, dataServer(t, Config{}, chains[0]), "/v2/api?chainid=77&module=account&action=balance&address="+alice.String(), &a)
 	if a.Status != "0" || !strings.Contains(a.Result, "unsupported chainid") {
 		t.Errorf("an unknown chain: %+v", a)

@@ -164,9 +164,6 @@ func TestEventsRefused(t *testing.T) {
 	if n := s.stream.Open(); n != 0 {
 		t.Errorf("%d streams are left open", n)
 	}
-	if n := c.open; n != 0 {
-		t.Errorf("%d views are left open", n)
-	}
 }
 
 // Streams are bounded by client and in all, and closed ones make room.

@@ -37,9 +37,8 @@ func (h oneHub) Hub(chain.ID) (*events.Hub, bool) { return h.hub, true }
 
 // eventChain is a chain in a real index, with blocks from which to grow and to go back.
 type eventChain struct {
-	*indexedChain
-	blocks []*evm.Block
-	made   uint64 // seeds that are used
+	*testChain
+	made uint64 // seeds that are used
 }
 
 // Read is a source of blocks for rewinds.
@@ -55,7 +54,7 @@ func (c *eventChain) Read(_ context.Context, from, to uint64, f func(*evm.Block)
 func newEventChain(t testing.TB, n int) *eventChain {
 	t.Helper()
 	_, x := indexed(t, 0)
-	c := &eventChain{indexedChain: x}
+	c := &eventChain{testChain: x}
 	c.grow(t, n)
 	return c
 }

@@ -1,14 +1,17 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"testing"
 
 	gojson "github.com/goccy/go-json"
 	"github.com/holiman/uint256"
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/view"
@@ -23,50 +26,68 @@ var (
 
 func wei(n uint64) uint256.Int { return *uint256.NewInt(n) }
 
-// sampleChain has a transaction of each kind.
-func sampleChain() *fakeChain {
-	c := &fakeChain{
-		alias: "C",
-		info: view.ChainInfo{
-			ChainID: "43112", BlockchainID: "2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU", Name: "C-Chain", Description: "The \"C\" chain",
-			SubnetID: "11111111111111111111111111111111LpoYY", VMID: "mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6", RPCURL: "http://127.0.0.1:9750/ext/bc/C/rpc",
-			WSURL: "ws://127.0.0.1:9650/ext/bc/C/ws", IsTestnet: true, Features: []string{view.FeatureNFT, view.FeatureTeleporter},
-			Token: view.NetworkToken{Name: "Avalanche", Symbol: "AVAX", Decimals: 18},
-		},
-		wei: map[evm.Address]uint64{alice: 5_000_000_000_000_000_000, gold: 0},
-		tokens: map[evm.Address]index.TokenMeta{
-			gold:  {Kind: index.ERC20, Name: "Gold", Symbol: "GLD", Decimals: 6, HasDecimals: true},
-			spam:  {Kind: index.ERC20, Name: "Visit \"spam\".example\x00", Symbol: "💰", Decimals: 18, HasDecimals: true},
-			art:   {Kind: index.ERC721, Name: "Art", Symbol: "ART"},
-			items: {Kind: index.ERC1155},
-		},
-		erc20: map[evm.Address][]index.TokenBalance{alice: {
-			{Token: gold, Amount: wei(1_234_567)}, {Token: spam, Amount: wei(999)}, {Token: bare, Amount: wei(7)}}},
-		nfts: map[evm.Address][]index.NFT{alice: {{Token: art, ID: wei(1)}, {Token: art, ID: wei(2)}, {Token: items, ID: wei(9)}}},
-		items: map[evm.Address][]index.ItemBalance{
-			alice: {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(20), Doubtful: true}, {NFT: index.NFT{Token: items, ID: wei(12)}, Amount: wei(30), Doubtful: true}},
-			bob:   {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(1), Doubtful: true}},
-		},
-		uris: map[index.NFT]string{{Token: art, ID: wei(1)}: "ipfs://art/1", {Token: items, ID: wei(9)}: "https://items.example/{id}.json"},
-		warp: map[evm.Hash][][]byte{},
+// sampleInfo is what is told about the sample chain.
+func sampleInfo() view.ChainInfo {
+	return view.ChainInfo{
+		ChainID: "43112", BlockchainID: "2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU", Name: "C-Chain", Description: "The \"C\" chain",
+		SubnetID: "11111111111111111111111111111111LpoYY", VMID: "mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6", RPCURL: "http://127.0.0.1:9750/ext/bc/C/rpc",
+		WSURL: "ws://127.0.0.1:9650/ext/bc/C/ws", IsTestnet: true, Features: []string{view.FeatureNFT, view.FeatureTeleporter},
+		Token: view.NetworkToken{Name: "Avalanche", Symbol: "AVAX", Decimals: 18},
+	}
+}
+
+// sampleTx is the hash of a transaction of the sample chain.
+func sampleTx(n byte) evm.Hash { return evm.Hash{n, 31: n} }
+
+// sampleChain has a transaction of each kind, in blocks that all tests share.
+func sampleChain() *testChain { return asSample(sharedSample()) }
+
+var sharedSample = sync.OnceValue(func() *growing { return &sampleIn(growIn(sharedDB(), chain.ID{0xc}), nil).growing })
+
+// asSample returns the sample chain in blocks that are there.
+func asSample(g *growing) *testChain {
+	c := &testChain{Chain: g.x, growing: *g, info: sampleInfo(), alias: "C"}
+	return c
+}
+
+// ownSample has the same in an index of its own, which a test may change.
+func ownSample() *testChain { return sampleIn(newGrowing(), nil) }
+
+// sampleIn makes the sample chain in an empty index, with further transactions by their
+// heights, from 1 to 9.
+func sampleIn(g *growing, also map[uint64]*index.Tx) *testChain {
+	transfer := func(kind index.TransferKind, token, from, to evm.Address, of, value uint64) index.Transfer {
+		return index.Transfer{Kind: kind, Token: token, From: from, To: to, ID: wei(of), Value: wei(value)}
 	}
 	tx := func(n byte, t index.Tx) *index.Tx {
-		t.Hash = evm.Hash{31: n}
+		t.Hash = sampleTx(n)
 		t.Block.TimeMilli, t.Block.BaseFee = 1_700_000_000_123+uint64(n)*1000, uint256.NewInt(25_000_000_000)
 		t.GasLimit, t.GasUsed, t.GasPrice, t.Nonce = 21000*uint64(n), 20000*uint64(n), wei(26_000_000_000), uint64(n)
-		t.Traced = true
 		return &t
 	}
-	c.tip = 9
-	c.grow(
+	genesis := tx(100, index.Tx{Tx: evm.Tx{From: gold, To: gold}, Transfers: []index.Transfer{
+		transfer(index.ERC20, gold, evm.Address{}, alice, 0, 2_734_567), transfer(index.ERC20, spam, evm.Address{}, alice, 0, 999),
+		transfer(index.ERC20, bare, evm.Address{}, alice, 0, 7), transfer(index.ERC721, art, evm.Address{}, alice, 2, 1),
+		transfer(index.ERC1155, items, evm.Address{}, alice, 11, 20), transfer(index.ERC1155, items, evm.Address{}, alice, 12, 30),
+		transfer(index.ERC1155, items, evm.Address{}, bob, 11, 1),
+		transfer(index.ERC721, items, carol, alice, 9, 1), // what nobody had: the contract does not add up
+	}})
+	genesis.Block = index.BlockRef{}
+	g.grow(genesis)
+	for g.tip() < 9 {
+		if tx := also[g.tip()+1]; tx != nil {
+			g.grow(tx)
+		} else {
+			g.grow()
+		}
+	}
+	g.grow(
 		tx(1, index.Tx{Tx: evm.Tx{From: alice, To: bob, Value: wei(1_000_000_000_000_000_000)}}),
 		tx(2, index.Tx{Tx: evm.Tx{Type: 2, From: alice, To: gold, Input: []byte{0xa9, 0x05, 0x9c, 0xbb, 0x01},
 			MaxFee: uint256.NewInt(50_000_000_000), MaxPriorityFee: uint256.NewInt(1_000_000_000)},
-			Transfers: []index.Transfer{
-				{LogIndex: 0, Kind: index.ERC20, Token: gold, From: alice, To: bob, Value: wei(1_500_000)},
-				{LogIndex: 1, Kind: index.ERC20, Token: gold, From: bob, To: carol, Value: wei(10)}}}))
-	c.grow() // an empty block
-	c.grow(
+			Transfers: []index.Transfer{transfer(index.ERC20, gold, alice, bob, 0, 1_500_000), transfer(index.ERC20, gold, bob, carol, 0, 10)}}))
+	g.grow() // an empty block
+	g.grow(
 		tx(3, index.Tx{Tx: evm.Tx{From: bob, Creation: true, Contract: art, Input: []byte{0x60, 0x80, 0x60, 0x40, 0x52},
 			Calls: []evm.Call{
 				{Type: evm.CallCreate2, Depth: 1, From: art, To: items, Value: wei(3), Gas: 1000, GasUsed: 900},
@@ -74,25 +95,36 @@ func sampleChain() *fakeChain {
 				{Type: evm.CallSelfDestruct, Depth: 2, From: items, To: alice, Gas: 1, GasUsed: 1}}}}),
 		tx(4, index.Tx{Tx: evm.Tx{From: carol, To: alice, Input: []byte{1, 2, 3}, Failed: true,
 			Failure: &evm.Failure{Error: "out of \"gas\" \xff<b>", Revert: []byte{0, 1, 2, 0xab}}}}))
-	c.grow(tx(5, index.Tx{Tx: evm.Tx{Type: 1, From: bob, To: art, Input: []byte{1, 2, 3, 4}},
-		Transfers: []index.Transfer{
-			{LogIndex: 0, Kind: index.ERC721, Token: art, From: evm.Address{}, To: alice, ID: wei(1), Value: wei(1)},
-			{LogIndex: 1, Kind: index.ERC721, Token: art, From: evm.Address{}, To: alice, ID: *new(uint256.Int).SetAllOne(), Value: wei(1)},
-			{LogIndex: 2, Kind: index.ERC1155, Token: items, From: alice, To: bob, ID: wei(9), Value: wei(20)},
-			{LogIndex: 2, Item: 1, Kind: index.ERC1155, Token: items, From: alice, To: bob, ID: wei(10), Value: wei(30)}}}))
-	untraced := tx(6, index.Tx{Tx: evm.Tx{From: alice, To: carol}})
-	untraced.Traced, untraced.Block.BaseFee = false, nil
-	c.grow(untraced)
-	return c
+	untraced := g.next(tx(5, index.Tx{Tx: evm.Tx{From: alice, To: carol}}))
+	untraced.Traced, untraced.BaseFee, untraced.Balances = false, nil, nil
+	g.add(untraced)
+	last := transfer(index.ERC721, art, evm.Address{}, alice, 0, 1)
+	last.ID.SetAllOne()
+	second := transfer(index.ERC1155, items, alice, bob, 10, 30)
+	second.Item = 1
+	g.grow(tx(6, index.Tx{Tx: evm.Tx{Type: 1, From: alice, To: art, Input: []byte{1, 2, 3, 4}},
+		Transfers: []index.Transfer{transfer(index.ERC721, art, evm.Address{}, alice, 1, 1), last, transfer(index.ERC1155, items, alice, bob, 9, 20), second}}))
+	must(g.x.PutTokens(context.Background(), map[evm.Address]index.TokenMeta{
+		gold:  {Kind: index.ERC20, Name: "Gold", Symbol: "GLD", Decimals: 6, HasDecimals: true},
+		spam:  {Kind: index.ERC20, Name: "Visit \"spam\".example\x00", Symbol: "💰", Decimals: 18, HasDecimals: true},
+		art:   {Kind: index.ERC721, Name: "Art", Symbol: "ART"},
+		items: {Kind: index.ERC1155},
+	}))
+	must(g.x.PutTokenURIs(context.Background(), map[index.NFT]string{
+		{Token: art, ID: wei(1)}: "ipfs://art/1", {Token: items, ID: wei(9)}: "https://items.example/{id}.json",
+	}))
+	return asSample(g)
 }
 
 // secondChain is of the main network and has no block yet.
-func secondChain() *fakeChain {
-	return &fakeChain{empty: true, alias: "second", info: view.ChainInfo{
+func secondChain() *testChain {
+	c := emptyOf(view.ChainInfo{
 		ChainID: "777", BlockchainID: "second-id", Name: "Second", VMName: "ETHEREUM", RPCURL: "http://x/rpc", ExplorerURL: "http://e/",
 		Multicall: "0xcA11bde05977b3631167028862bE2a173976CA11", LogoURI: "http://l/", Private: true, SubnetID: "s", VMID: "v",
 		Token: view.NetworkToken{Name: "Two", Symbol: "TWO", Decimals: 9, LogoURI: "http://t/", Description: "The second"},
-	}}
+	})
+	c.alias = "second"
+	return c
 }
 
 // knows is what tests know besides the chain.
@@ -147,12 +179,12 @@ func (knows) MethodName(s [4]byte) string {
 }
 
 // dataServer serves chains without a socket.
-func dataServer(t testing.TB, cfg Config, chains ...*fakeChain) *Server {
+func dataServer(t testing.TB, cfg Config, chains ...*testChain) *Server {
 	t.Helper()
 	if cfg.Networks == nil {
 		cfg.Networks = networks{signs("signed")}
 	}
-	cfg.Chains = fakeChains(chains)
+	cfg.Chains = testChains(chains)
 	cfg.Prices, cfg.Reputation, cfg.NFTMetadata, cfg.Logos, cfg.Methods = knows{}, knows{}, knows{}, knows{}, knows{}
 	if cfg.TokenKey == nil {
 		cfg.TokenKey = []byte("the key of all tests")
@@ -161,13 +193,6 @@ func dataServer(t testing.TB, cfg Config, chains ...*fakeChain) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		for _, c := range chains {
-			if c.open != 0 {
-				t.Errorf("chain %s: %d views are still open", c.info.ChainID, c.open)
-			}
-		}
-	})
 	return s
 }
 

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,13 +22,14 @@ func ofToken(token evm.Address) string {
 }
 
 // heldChain has a token with holders of all sizes.
-func heldChain() *fakeChain {
-	c := sampleChain()
-	most := new(uint256.Int).SetAllOne()
-	c.held = map[evm.Address][]index.Holder{gold: {
-		{Address: carol, Balance: wei(0)}, {Address: alice, Balance: wei(1_234_567)}, {Address: bob, Balance: *most},
-	}}
-	slices.SortFunc(c.held[gold], func(a, b index.Holder) int { return bytes.Compare(a.Address[:], b.Address[:]) })
+func heldChain() *testChain {
+	c := ownSample()
+	all := index.Transfer{Kind: index.ERC20, Token: gold, To: bob}
+	all.Value.SetAllOne()
+	all.Value.SubUint64(&all.Value, 1_500_000-10)
+	c.grow(&index.Tx{Tx: evm.Tx{Hash: sampleTx(50), From: bob, To: gold}, Transfers: []index.Transfer{
+		{Kind: index.ERC20, Token: gold, From: carol, Value: wei(10)}, all,
+	}})
 	return c
 }
 
@@ -83,17 +83,17 @@ func TestHoldersRefused(t *testing.T) {
 
 	// A token is good for the same threshold and times only.
 	var page heldPage
-	getJSON(t, s, path+"?threshold=7&endTimestamp=9&pageSize=1", &page)
+	getJSON(t, s, path+"?threshold=7&endTimestamp=1800000000&pageSize=1", &page)
 	if len(page.Addresses) != 1 || page.NextPageToken == nil {
 		t.Fatalf("got %+v", page)
 	}
 	token := "&pageToken=" + *page.NextPageToken
-	f(path+"?threshold=7&endTimestamp=9"+token, 200, `}]}`)
-	f(path+"?threshold=07&startTimestamp=0&endTimestamp=9&pageSize=5"+token, 200, `}]}`)
-	for _, query := range []string{"?threshold=8&endTimestamp=9", "?threshold=7", "?threshold=7&endTimestamp=10", "?threshold=7&startTimestamp=1&endTimestamp=9"} {
+	f(path+"?threshold=7&endTimestamp=1800000000"+token, 200, `}]}`)
+	f(path+"?threshold=07&startTimestamp=0&endTimestamp=1800000000&pageSize=5"+token, 200, `}]}`)
+	for _, query := range []string{"?threshold=8&endTimestamp=1800000000", "?threshold=7", "?threshold=7&endTimestamp=1800000001", "?threshold=7&startTimestamp=1&endTimestamp=1800000000"} {
 		f(path+query+token, 400, "belongs to a request with another path or other parameters")
 	}
-	c.broken = errDown
+	c.spoil()
 	f(path+"?threshold=1", 500, "internal error")
 }
 

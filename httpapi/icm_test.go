@@ -2,14 +2,14 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/holiman/uint256"
 
@@ -18,6 +18,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	events "quorate/engine/chain/icm"
+	"quorate/engine/chain/warp"
 	"quorate/engine/index"
 	store "quorate/engine/store/index"
 )
@@ -31,47 +32,61 @@ var (
 	cameMessage   = events.MessageID(&events.Messengers[0], &icmStranger, &icmSelf, uint256.NewInt(8))
 )
 
-// log lets the chain have logged an event at a height, in its transaction index.
-func (c *fakeChain) log(height uint64, index_ uint32, e events.Event) {
-	if c.icmEvents == nil {
-		c.icmEvents = map[evm.Hash][]index.ICMEvent{}
+// icmTx returns a transaction in which the messenger logs events.
+func icmTx(height uint64, list ...events.Event) *index.Tx {
+	tx := &index.Tx{Tx: evm.Tx{Hash: sampleTx(30 + byte(height)), From: bob, To: events.Messengers[0], GasUsed: 50_000, GasPrice: wei(25e9)}}
+	for i := range list {
+		tx.Logs = append(tx.Logs, list[i].Log())
+		if m := list[i].Message; list[i].Kind == events.Sent && len(m.Data) < 1<<10 {
+			tx.Logs = append(tx.Logs, warpLog(0, carrierOf(m)))
+		}
 	}
-	at := index.ICMPlace{Height: height, TxIndex: index_, LogIndex: index_ * 10}
-	full := index.ICMEvent{Event: e, ICMPlace: at, TxHash: numbered(height, byte(index_)), TimeMilli: 1_700_000_000_000 + height*1000}
-	full.GasSpent = *uint256.NewInt(50_000 * 25e9)
-	if e.Kind == events.Sent {
-		full.Carrier = chain.ID{0x3e, byte(height)}
-	}
-	c.icmEvents[e.ID] = append(c.icmEvents[e.ID], full)
-	if e.Kind == events.Sent || e.Kind == events.Received {
-		c.icmRows = append(c.icmRows, index.ICMRow{ICMPlace: at, Kind: e.Kind, ID: e.ID, Peer: e.Peer, From: e.Message.From, To: e.Message.To, TimeMilli: full.TimeMilli})
-	}
+	return tx
 }
 
-// sampleICM adds messages to the sample chain.
-func (c *fakeChain) sampleICM() {
-	m := &events.Message{
+// carrierOf is the warp message that carries one that the sample chain sends.
+func carrierOf(m *events.Message) []byte {
+	call := warp.AddressedCall{SourceAddress: events.Messengers[0][:], Payload: m.Append(nil)}
+	u, err := warp.New(5, icmSelf, call.Append(nil))
+	must(err)
+	return u.Bytes()
+}
+
+// sentMessage is the message that the sample chain sent.
+func sentMessage() *events.Message {
+	return &events.Message{
 		Nonce: *uint256.NewInt(3), From: alice, Destination: icmStranger, To: bob, GasLimit: *uint256.NewInt(100_000),
 		Relayers: []evm.Address{bob}, Receipts: []events.Receipt{{Nonce: *uint256.NewInt(8), Relayer: alice}}, Data: []byte("hello"),
 	}
+}
+
+// sampleICM is the sample chain with interchain messages, and one of warp.
+func sampleICM() *testChain { return asSample(sharedICM()) }
+
+var sharedICM = sync.OnceValue(func() *growing { return &ownICM(growIn(newDB(), icmSelf)).growing })
+
+// ownICM makes it of an index that is empty.
+func ownICM(g *growing) *testChain {
+	m := sentMessage()
 	came := *m
 	came.Nonce, came.Destination, came.Relayers = *uint256.NewInt(8), icmSelf, nil
 	fee := events.Fee{Token: gold, Amount: *uint256.NewInt(1000)}
+	raised := events.Fee{Token: gold, Amount: *uint256.NewInt(1001)}
 	messenger := events.Messengers[0]
-	c.log(3, 0, events.Event{Kind: events.Received, ID: cameMessage, Messenger: messenger, Peer: icmStranger, Deliverer: bob, Relayer: alice, Message: &came})
-	c.log(3, 0, events.Event{Kind: events.Failed, ID: cameMessage, Messenger: messenger, Peer: icmStranger})
-	c.log(5, 1, events.Event{Kind: events.Sent, ID: sampleMessage, Messenger: messenger, Peer: icmStranger, Fee: fee, Message: m})
-	fee.Amount.AddUint64(&fee.Amount, 1)
-	c.log(6, 0, events.Event{Kind: events.FeeAdded, ID: sampleMessage, Messenger: messenger, Fee: fee})
-	c.log(7, 0, events.Event{Kind: events.Executed, ID: cameMessage, Messenger: messenger, Peer: icmStranger})
+	return sampleIn(g, map[uint64]*index.Tx{
+		3: icmTx(3, events.Event{Kind: events.Received, ID: cameMessage, Messenger: messenger, Peer: icmStranger, Deliverer: bob, Relayer: alice, Message: &came},
+			events.Event{Kind: events.Failed, ID: cameMessage, Messenger: messenger, Peer: icmStranger, Message: &came}),
+		5: icmTx(5, events.Event{Kind: events.Sent, ID: sampleMessage, Messenger: messenger, Peer: icmStranger, Fee: fee, Message: m}),
+		6: icmTx(6, events.Event{Kind: events.FeeAdded, ID: sampleMessage, Messenger: messenger, Fee: raised}),
+		7: icmTx(7, events.Event{Kind: events.Executed, ID: cameMessage, Messenger: messenger, Peer: icmStranger}),
+	})
 }
 
 // TestICMBodies compares the answers about messages with what was checked by hand.
 func TestICMBodies(t *testing.T) {
 	t.Parallel()
-	one := sampleChain()
-	one.sampleICM()
-	s := dataServer(t, Config{Signed: func(id chain.ID) bool { return id == chain.ID{0x3e, 5} }}, one, secondChain())
+	carrier := chain.ID(sha256.Sum256(carrierOf(sentMessage())))
+	s := dataServer(t, Config{Signed: func(id chain.ID) bool { return id == carrier }}, sampleICM(), secondChain())
 	id := chain.ID(sampleMessage)
 	var out bytes.Buffer
 	for _, path := range []string{
@@ -79,7 +94,7 @@ func TestICMBodies(t *testing.T) {
 		"/v1/icm/messages/" + cameMessage.String(), "/v1/icm/messages/" + evm.Hash{1}.String(), "/v1/icm/messages/xyz",
 		"/v1/icm/addresses/" + bob.String() + "/messages", "/v1/icm/addresses/0x12/messages", "/v1/icm/addresses/" + gold.String() + "/messages",
 		"/v1/icm/messages?sourceBlockchainId=moon", "/v1/icm/messages?from=0x12", "/v1/icm/messages?network=mainnet", "/v1/icm/messages?pageToken=x",
-		"/v1/icm/messages?sourceBlockchainId=" + icmStranger.String(), base + "/transactions/" + numbered(3, 6).String(),
+		"/v1/icm/messages?sourceBlockchainId=" + icmStranger.String(), base + "/transactions/" + sampleTx(33).String(),
 	} {
 		resp := get(s, path)
 		var pretty bytes.Buffer
@@ -95,87 +110,50 @@ func TestICMBodies(t *testing.T) {
 // answer that would be wrong.
 func TestICMNotThere(t *testing.T) {
 	t.Parallel()
-	one, two := sampleChain(), sampleChain()
-	one.sampleICM()
-	two.info.ChainID, two.info.BlockchainID, two.alias, two.info.IsTestnet = "5", "five", "", false
-	two.icmUnmade = true
-	s := dataServer(t, Config{}, one, two)
+	two := func(c *testChain) *testChain {
+		c.info.ChainID, c.info.BlockchainID, c.alias, c.info.IsTestnet = "5", "five", "", false
+		return c
+	}
+	one := sampleICM()
+	s := dataServer(t, Config{}, one, two(ownSample().older(store.TableICMEvents)))
 	for path, want := range map[string]int{"/v1/icm/messages": 503, "/v1/icm/messages/" + sampleMessage.String(): 503, "/v1/icm/messages?network=fuji": 200} {
 		if resp := get(s, path); resp.StatusCode() != want {
 			t.Errorf("%s: %d %s", path, resp.StatusCode(), resp.Body())
 		}
 	}
-	two.icmUnmade = false
-	one.broken = errors.New("broken")
+	broken := ownICM(growIn(newDB(), icmSelf))
+	broken.spoil()
+	s = dataServer(t, Config{}, broken, two(sampleChain()))
 	for _, path := range []string{"/v1/icm/messages", "/v1/icm/messages/" + sampleMessage.String()} {
 		if resp := get(s, path); resp.StatusCode() != 500 {
 			t.Errorf("%s: %d %s", path, resp.StatusCode(), resp.Body())
 		}
 	}
-	one.broken, one.down = nil, errors.New("down")
+	one.down = errDown
+	s = dataServer(t, Config{}, one, two(sampleChain()))
 	if resp := get(s, "/v1/icm/messages/"+evm.Hash{1}.String()); resp.StatusCode() != 503 {
 		t.Errorf("a message that the node may know: %d %s", resp.StatusCode(), resp.Body())
 	}
-	for _, c := range []*fakeChain{one, two} {
-		if c.open != 0 {
-			t.Errorf("%d views are left open", c.open)
-		}
-	}
 }
-
-// trafficChain is a chain of the plan in a real index.
-type trafficChain struct {
-	*indexedChain
-	id chain.ID
-}
-
-func (c *trafficChain) ID() chain.ID { return c.id }
 
 // trafficServer serves the first chains of a plan, whose blocks have nothing but its
 // messages, each in a transaction of its own.
 func trafficServer(t *testing.T, plan *traffic.Plan, followed int, height, step uint64) *Server {
 	t.Helper()
-	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.CloseWithin(time.Minute); err != nil {
-			t.Error(err)
-		}
-	})
-	var chains manyChains
+	db := newDB()
+	var chains testChains
 	for i := range followed {
-		x, err := index.Open(db, plan.Chains[i], index.Options{NoRollup: true})
-		if err == nil {
-			err = x.Commit(t.Context(), trafficBlocks(plan, i, height, step))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fake := sampleChain()
-		fake.alias = ""
-		fake.info.ChainID, fake.info.BlockchainID = fmt.Sprint(50_000+i), plan.Chains[i].String()
-		chains = append(chains, &trafficChain{&indexedChain{fakeChain: fake, x: x}, plan.Chains[i]})
+		g := growIn(db, plan.Chains[i])
+		must(g.x.Commit(t.Context(), trafficBlocks(plan, i, height, step)))
+		c := &testChain{Chain: g.x, growing: *g, info: sampleInfo()}
+		c.info.ChainID, c.info.BlockchainID = fmt.Sprint(50_000+i), plan.Chains[i].String()
+		chains = append(chains, c)
 	}
 	s, err := New(Config{Networks: networks{signs("x")}, Chains: chains, TokenKey: []byte("the key of all tests")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
-}
-
-type manyChains []Chain
-
-func (m manyChains) Chains() []Chain { return m }
-
-func (m manyChains) Chain(name string) (Chain, bool) {
-	for _, c := range m {
-		if name == c.Info().ChainID || name == c.Info().BlockchainID {
-			return c, true
-		}
-	}
-	return nil, false
 }
 
 // trafficBlocks are a chain's blocks, step milliseconds apart.
@@ -443,10 +421,7 @@ func TestICMOfTransactions(t *testing.T) {
 // TestICMSigned: an answer that says that a message is not signed yet is not kept.
 func TestICMSigned(t *testing.T) {
 	t.Parallel()
-	one := sampleChain()
-	one.sampleICM()
-	head := evm.Hash{1}
-	one.head.Store(&head)
+	one := sampleICM()
 	signed := false
 	s := dataServer(t, Config{Signed: func(chain.ID) bool { return signed }}, one)
 	for _, want := range []bool{false, false, true, true} {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/holiman/uint256"
 
-	"quorate/engine/chain/evm"
 	events "quorate/engine/chain/icm"
 	"quorate/httpapi/reply"
 )
@@ -14,11 +13,12 @@ import (
 // together have every message.
 func TestICMBytes(t *testing.T) {
 	const messages, long = 17, 250 << 10 // two pages and more
-	c, want := sampleChain(), map[string]int{}
+	c, want := ownSample(), map[string]int{}
+	self := c.ID()
 	for i := range uint32(messages) {
-		id := evm.Hash{1, byte(i + 1)}
 		m := &events.Message{Nonce: *uint256.NewInt(uint64(i)), From: alice, Destination: icmStranger, To: bob, Data: make([]byte, long)}
-		c.log(uint64(i/3+3), i%3, events.Event{Kind: events.Sent, ID: id, Messenger: events.Messengers[0], Peer: icmStranger, Message: m})
+		id := events.MessageID(&events.Messengers[0], &self, &icmStranger, &m.Nonce)
+		c.grow(icmTx(uint64(i+20), events.Event{Kind: events.Sent, ID: id, Messenger: events.Messengers[0], Peer: icmStranger, Message: m}))
 		want[id.String()]++
 	}
 	s := dataServer(t, Config{}, c)

@@ -9,6 +9,7 @@ import (
 
 	"quorate/devnet/traffic"
 	"quorate/engine/chain"
+	store "quorate/engine/store/index"
 	"quorate/httpapi/metrics"
 	"quorate/rollup"
 )
@@ -161,7 +162,7 @@ func TestICMSummary(t *testing.T) {
 			t.Errorf("%s: %d %s", bad, resp.StatusCode(), resp.Body())
 		}
 	}
-	one.icmUnmade = true
+	s = dataServer(t, Config{}, ownSample().older(store.TableICMTotals))
 	for _, path := range []string{"/v2/icm/summary", "/v2/icm/timeseries", "/v2/chains/43112/teleporterMetrics/teleporterTotalTxnCount"} {
 		if resp := get(s, path); resp.StatusCode() != 503 {
 			t.Errorf("%s: %d %s", path, resp.StatusCode(), resp.Body())

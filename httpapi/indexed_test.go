@@ -13,50 +13,16 @@ import (
 	"github.com/holiman/uint256"
 	"github.com/valyala/fasthttp"
 
-	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
-	"quorate/engine/history"
 	"quorate/engine/index"
-	store "quorate/engine/store/index"
 	"quorate/httpapi/view"
 )
 
-// indexedChain is a chain in a real index.
-type indexedChain struct {
-	*fakeChain
-	x    *index.Chain
-	past *history.History
-}
-
-func (c *indexedChain) Past() *history.History { return c.past }
-
-func (c *indexedChain) View(tip *uint64) (View, error) {
-	v, err := c.x.At(tip)
-	if err != nil {
-		return nil, err // a nil *index.View would not be a nil View
-	}
-	return v, nil
-}
-
-func (c *indexedChain) Cursor() (uint64, evm.Hash, bool) { return c.x.Cursor() }
-
-// indexed returns a server over a real index of n blocks of ten transactions.
-func indexed(t testing.TB, n uint64) (*Server, *indexedChain) {
+// indexed returns a server over an index of n blocks of ten transactions.
+func indexed(t testing.TB, n uint64) (*Server, *testChain) {
 	t.Helper()
-	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.CloseWithin(time.Minute); err != nil {
-			t.Error(err)
-		}
-	})
-	x, err := index.Open(db, chain.ID{1}, index.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &indexedChain{fakeChain: sampleChain(), x: x}
+	c := emptyOf(sampleInfo())
+	c.alias = "C"
 	s, err := New(Config{Networks: networks{signs("x")}, Chains: oneChain{c}, TokenKey: []byte("the key of all tests")})
 	if err != nil {
 		t.Fatal(err)
@@ -68,19 +34,14 @@ func indexed(t testing.TB, n uint64) (*Server, *indexedChain) {
 	return s, c
 }
 
-// commit adds n blocks.
-func (c *indexedChain) commit(t testing.TB, n uint64) {
+// commit adds n blocks of ten transactions.
+func (c *testChain) commit(t testing.TB, n uint64) {
 	t.Helper()
-	number, _, ok := c.x.Cursor()
-	blocks := make([]*evm.Block, 0, n)
-	for range n {
-		if ok {
-			number++
-		}
-		ok = true
-		blocks = append(blocks, busyBlock(number))
+	first := uint64(len(c.blocks))
+	for i := range n {
+		c.blocks = append(c.blocks, busyBlock(first+i))
 	}
-	if err := c.x.Commit(context.Background(), blocks); err != nil {
+	if err := c.x.Commit(t.Context(), c.blocks[first:]); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -218,13 +179,6 @@ func BenchmarkPageIndexed(b *testing.B) {
 func TestAnswersOutliveBlocks(t *testing.T) {
 	t.Parallel()
 	s, c := indexed(t, 3)
-	quiet := func() {
-		number, hash, _ := c.x.Cursor()
-		b := &evm.Block{Number: number + 1, Parent: hash, Hash: numbered(number+1, 0xb), TimeMilli: (number + 1) * 1000, Traced: true}
-		if err := c.x.Commit(context.Background(), []*evm.Block{b}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	outlives := func(path string, quietly bool) {
 		t.Helper()
 		ctx := &fasthttp.RequestCtx{}
@@ -235,7 +189,7 @@ func TestAnswersOutliveBlocks(t *testing.T) {
 		if get(s, path); !kept() {
 			t.Fatalf("%s is not kept", path)
 		}
-		quiet()
+		c.grow()
 		if kept() != quietly {
 			t.Errorf("%s is kept over a block without rows of it: %v", path, kept())
 		}

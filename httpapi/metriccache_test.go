@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"quorate/devnet/torture"
+	"quorate/engine/chain/evm"
 	"quorate/httpapi/metrics"
 	"quorate/rollup"
 )
@@ -31,24 +33,24 @@ func TestMetricReads(t *testing.T) {
 	f("again", hours, 0, 0)
 	f("a part of it", metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=1000"), 0, 0)
 	f("another metric", metricPath("1", rollup.TxCount, "timeInterval=hour&pageSize=2160"), 1, 2160+2*metrics.ChunkLen)
-	c.mine(t, at, 1)
+	c.mine(at, 1)
 	f("after a block", hours, 1, 1)
 	f("again", hours, 0, 0)
-	c.mine(t, at+hour, 1)
+	c.mine(at+hour, 1)
 	f("after a block of the next hour", hours, 1, 2+metrics.ChunkLen)
 	f("again", hours, 0, 0)
 
 	f("a group", days, 1, 50+2*metrics.ChunkLen)
 	f("again", days, 0, 0)
-	c.mine(t, at+hour, 1)
+	c.mine(at+hour, 1)
 	f("after a block, a chain having ended", days, 1, 1)
 	f("the chain alone", metricPath("1", rollup.AvgTps, "pageSize=50"), 1, 50+2*metrics.ChunkLen)
 	f("again", metricPath("1", rollup.AvgTps, "pageSize=50"), 0, 0)
-	other.mine(t, at+2*hour, 1)
+	other.mine(at+2*hour, 1)
 	f("a block of the chain that had ended", days, 1, 50+2*metrics.ChunkLen)
 	f("again", days, 0, 0)
-	c.metrics.edition++
-	f("metrics made anew", days, 1, 50+2*metrics.ChunkLen)
+	c.reroll()
+	f("metrics made anew", metricPath("total", rollup.AvgTps, "pageSize=49"), 1, 50+2*metrics.ChunkLen)
 }
 
 // TestHeldMetrics: when blocks were given up what comes before them is served, alone and
@@ -59,7 +61,7 @@ func TestHeldMetrics(t *testing.T) {
 	c, other := oddChain(t, "1", 1, noon, torture.Pick(110, 250)), oddChain(t, "2", 2, noon, torture.Pick(130, 300))
 	s := dataServer(t, Config{}, c, other)
 	state, _, _ := c.RollupState()
-	held := noon + (state.Last-noon)/2
+	middle := slices.IndexFunc(c.blocks, func(b *evm.Block) bool { return b.TimeMilli/1000 > noon+(state.Last-noon)/2 })
 	same := func(what string) {
 		t.Helper()
 		for i := rollup.Hour; i < rollup.Intervals; i++ {
@@ -68,8 +70,8 @@ func TestHeldMetrics(t *testing.T) {
 					continue
 				}
 				end := uint64(1) << 62
-				if c.metrics.before > 0 {
-					end = uint64(i.Start(i.Number(c.metrics.before)))
+				if state, _, _ := c.RollupState(); state.Before > 0 {
+					end = uint64(i.Start(i.Number(state.Before)))
 				}
 				query := "timeInterval=" + i.String() + "&"
 				comparePoints(t, s, metricPath("1", m, query), 1000, wantPoints(t, m, i, 0, end, c))
@@ -82,7 +84,9 @@ func TestHeldMetrics(t *testing.T) {
 		}
 	}
 	same("before")
-	c.metrics.before = held
+	c.giveUp(uint64(middle))
+	after, _, _ := c.RollupState()
+	held := after.Before
 	for _, name := range []string{"1", "total"} {
 		for _, of := range []string{"startTimestamp=%d", "startTimestamp=%d&endTimestamp=4000000000"} {
 			path := metricPath(name, rollup.TxCount, fmt.Sprintf("timeInterval=hour&"+of, held+hour))
@@ -91,15 +95,14 @@ func TestHeldMetrics(t *testing.T) {
 		expect(t, s, metricPath(name, rollup.TxCount, fmt.Sprintf("timeInterval=hour&endTimestamp=%d", noon-3*hour)), 200, `"results":[]`)
 	}
 	same("held")
-	c.metrics.before -= 5 * day
+	c.giveUp(uint64(middle) - 5)
 	same("held from below")
-	other.mine(t, state.Last+900*hour, 1)
+	other.mine(state.Last+900*hour, 1)
 	same("held, and the other chain grows")
-	c.metrics.before = noon + 1
+	c.giveUp(1)
 	expect(t, s, metricPath("1", rollup.TxCount, "timeInterval=hour"), 503, "are computed again")
 	expect(t, s, metricPath("total", rollup.TxCount, ""), 503, "are computed again")
-	c.metrics.before = 0
-	c.metrics.edition++
+	c.reroll()
 	same("made again")
 }
 
@@ -149,16 +152,16 @@ func TestMetricsAtOnce(t *testing.T) {
 	}
 	state, _, _ := c.RollupState()
 	for k := uint64(0); pages.Load() < int64(torture.Pick(120, 400)) && !t.Failed(); k++ {
-		c.mine(t, state.Last+k*hour/2, 1)
+		c.mine(state.Last+k*hour/2, 1)
 		if k%3 == 0 {
-			other.mine(t, state.Last+k*hour/2, 2)
+			other.mine(state.Last+k*hour/2, 2)
 		}
 		get(s, metricPath("total", rollup.TxCount, "timeInterval=hour"))
 	}
 	close(done)
 	wg.Wait()
 	for _, name := range []string{"1", "total"} {
-		chains := []*fakeChain{c, other}[:map[string]int{"1": 1, "total": 2}[name]]
+		chains := []*testChain{c, other}[:map[string]int{"1": 1, "total": 2}[name]]
 		comparePoints(t, s, metricPath(name, rollup.CumulativeTxCount, ""), 2160, wantPoints(t, rollup.CumulativeTxCount, rollup.Day, 0, 1<<62, chains...))
 	}
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -16,7 +15,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/devnet/torture"
-	"quorate/engine/index"
+	"quorate/engine/chain"
+	store "quorate/engine/store/index"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
@@ -28,46 +28,57 @@ const (
 	noon = uint64(1_686_830_400)
 )
 
+func metricInfo(number string) view.ChainInfo {
+	return view.ChainInfo{ChainID: number, BlockchainID: "id-" + number, IsTestnet: true}
+}
+
 // metricChain is a chain with blocks, of the given seconds and transactions,
 // after a genesis block of 1970.
-func metricChain(t testing.TB, number string, blocks ...[2]uint64) *fakeChain {
+func metricChain(t testing.TB, number string, blocks ...[2]uint64) *testChain {
 	t.Helper()
-	c := &fakeChain{info: view.ChainInfo{ChainID: number, BlockchainID: "id-" + number, IsTestnet: true}}
-	c.mine(t, 0, 0)
-	for _, b := range blocks {
-		c.mine(t, b[0], int(b[1]))
-	}
+	c := emptyOf(metricInfo(number))
+	c.mineAll(append([][2]uint64{{}}, blocks...)...)
+	return c
+}
+
+// untracedChain is one that no node traces.
+func untracedChain(number string, blocks ...[2]uint64) *testChain {
+	c := emptyOf(metricInfo(number))
+	c.untraced = true
+	c.mineAll(append([][2]uint64{{}}, blocks...)...)
 	return c
 }
 
 // oddChain is a chain of n blocks at random times: some at once, others weeks
 // apart.
-func oddChain(t testing.TB, number string, seed, from uint64, n int) *fakeChain {
+func oddChain(t testing.TB, number string, seed, from uint64, n int) *testChain {
 	t.Helper()
-	c := metricChain(t, number)
+	return metricChain(t, number, oddBlocks(seed, from, n)...)
+}
+
+func oddBlocks(seed, from uint64, n int) (list [][2]uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range n {
-		c.mine(t, from, r.IntN(4))
+		list = append(list, [2]uint64{from, uint64(r.IntN(4))})
 		from += [...]uint64{0, 1, 2, 60, hour, day, 9 * day}[r.IntN(7)] * r.Uint64N(3)
 	}
-	return c
+	return list
 }
 
 // familyOfChains are those of a group: one that has ended, one that began late,
 // one that is not traced, an empty one, one with a genesis block only, and one of
 // the main network.
-func familyOfChains(t testing.TB) (all []*fakeChain) {
+func familyOfChains(t testing.TB) (all []*testChain) {
 	t.Helper()
-	all = []*fakeChain{
+	all = []*testChain{
 		oddChain(t, "1", 1, noon, 120),
 		oddChain(t, "2", 2, noon-90*day, 20),
 		metricChain(t, "3", [2]uint64{noon + 70*day, 7}, [2]uint64{noon + 70*day + 4, 2}),
-		oddChain(t, "4", 4, noon+20*day, 30),
-		{info: view.ChainInfo{ChainID: "5", BlockchainID: "five", IsTestnet: true}},
+		untracedChain("4", append(oddBlocks(4, noon+20*day, 30), [2]uint64{noon + 200*day, 3})...),
+		emptyOf(view.ChainInfo{ChainID: "5", BlockchainID: "five", IsTestnet: true}),
 		metricChain(t, "6"),
 		oddChain(t, "7", 7, noon-3*day, 30),
 	}
-	all[3].mineTraced(t, noon+200*day, 3, false)
 	all[6].info.IsTestnet = false
 	return all
 }
@@ -77,12 +88,12 @@ func metricPath(chain string, m rollup.Metric, query string) string {
 }
 
 func TestMetricBodies(t *testing.T) {
+	c, other := emptyIn(growIn(newDB(), chain.ID{1}), metricInfo("43112")), metricChain(t, "9", [2]uint64{noon - 20, 1}, [2]uint64{noon + 1, 4})
+	c.alias = "C" // its ID, which is in page tokens, is always the same
+	c.mineAll([2]uint64{}, [2]uint64{noon, 2}, [2]uint64{noon + 3, 5}, [2]uint64{noon + 2*day, 1}, [2]uint64{noon + 130*day, 3})
 	// Page tokens of endpoint 19 tell the time.
 	synctest.Test(t, func(t *testing.T) {
-		c := metricChain(t, "43112", [2]uint64{noon, 2}, [2]uint64{noon + 3, 5}, [2]uint64{noon + 2*day, 1}, [2]uint64{noon + 130*day, 3})
-		c.alias = "C"
-		other := metricChain(t, "9", [2]uint64{noon - 20, 1}, [2]uint64{noon + 1, 4})
-		other.info.IsTestnet, other.metrics.updated = false, time.Now()
+		other.info.IsTestnet, other.updated = false, time.Now()
 		s := dataServer(t, Config{}, c, other)
 		paths := []string{metricPath("C", rollup.TxCount, "timeInterval=hour&pageSize=2")}
 		for m := range rollup.Metric(rollup.Metrics) {
@@ -115,7 +126,7 @@ func TestMetricPoints(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for k, of := range []struct {
 		name   string
-		chains []*fakeChain
+		chains []*testChain
 	}{
 		{"total", all}, {"testnet", all[:6]}, {"mainnet", all[6:]}, {"1", all[:1]}, {"2", all[1:2]}, {"3", all[2:3]}, {"4", all[3:4]}, {"6", all[5:6]}, {"7", all[6:]},
 	} {
@@ -197,7 +208,7 @@ func TestMetricWalks(t *testing.T) {
 			path := metricPath(name, rollup.TxCount, fmt.Sprintf("startTimestamp=%d&endTimestamp=%d&", noon+5*day, noon+100*day))
 			got := walkPoints(t, s, path, size, func() {
 				at += 20 * hour
-				c.mine(t, at, 1)
+				c.mine(at, 1)
 			})
 			// All points are of closed days, but for the gaps after a chain's end.
 			if !slices.Equal(got, want) && name == "1" || len(got) < len(want) {
@@ -234,7 +245,7 @@ func TestMetricsFollow(t *testing.T) {
 				i = rollup.Day
 			}
 			query := "timeInterval=" + i.String() + "&pageSize=200"
-			for name, chains := range map[string][]*fakeChain{"total": all, "testnet": all[:6], "1": all[:1], "6": all[5:6]} {
+			for name, chains := range map[string][]*testChain{"total": all, "testnet": all[:6], "1": all[:1], "6": all[5:6]} {
 				resp := get(s, metricPath(name, m, query))
 				var page metricPage
 				if err := decode(resp.Body(), &page); err != nil {
@@ -257,11 +268,9 @@ func TestMetricsFollow(t *testing.T) {
 			continue
 		}
 		at[k] += [...]uint64{0, 1, 100, hour, day, 7 * day}[r.IntN(6)]
-		all[k].mineTraced(t, at[k], r.IntN(3), step < steps*5/6)
+		all[k].add(all[k].mined(at[k], r.IntN(3), step < steps*5/6))
 		if step%(steps/4) == steps/4-1 {
-			all[k].mu.Lock()
-			all[k].metrics.edition++
-			all[k].mu.Unlock()
+			all[k].reroll()
 		}
 		compare(step)
 	}
@@ -359,37 +368,40 @@ func TestMetricStates(t *testing.T) {
 	// The node is not needed.
 	c.down = errDown
 	all(200, `"value"`)
-	c.metrics.err = fmt.Errorf("%w: they are made up to block 5 of 10", index.ErrRollup)
-	all(503, "chain 1 cannot answer this now: the metrics of the chain are not complete: they are made up to block 5 of 10")
-	c.metrics.err = errors.New("disk on fire")
-	all(500, `internal error`)
-	c.metrics.err = nil
-	all(200, `"value"`)
+	whole := s
+	s = dataServer(t, Config{}, oddChain(t, "1", 1, noon, 5).older(store.TableRollup), other)
+	all(503, "chain 1 cannot answer this now: the metrics of the chain are not complete: they are made up to block 0 of 6")
 
-	// What cannot be read is no answer, and is not kept.
-	c.mine(t, noon+300*day, 1)
-	c.metrics.broken = errors.New("disk on fire")
-	all(500, `internal error`)
-	c.metrics.broken, c.metrics.hole = nil, true
-	all(500, `internal error`)
+	// What cannot be read, or is missing, is no answer, and is not kept.
+	for _, row := range [][]byte{{0xff}, nil} {
+		broken := oddChain(t, "1", 1, noon, 50)
+		s = dataServer(t, Config{}, broken, other)
+		broken.rewrite(store.TableBuckets, func([]byte) []byte { return row })
+		all(500, `internal error`)
+		expect(t, s, metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=2160"), 500, "internal error")
+		broken.reroll()
+		all(200, `"value"`)
+	}
+	s = whole
+	c.mine(noon+300*day, 1)
 	hours := metricPath("1", rollup.GasUsed, "timeInterval=hour&")
-	expect(t, s, hours+"pageSize=2160", 500, "internal error")
-	c.metrics.hole = false
-	all(200, `"value"`)
 	comparePoints(t, s, hours, 2160, wantPoints(t, rollup.GasUsed, rollup.Hour, 0, 1<<62, c))
 	comparePoints(t, s, paths[0], 77, wantPoints(t, rollup.GasUsed, rollup.Day, 0, 1<<62, c))
 
 	// An empty chain of a group is one with no points; alone it is awaited.
-	c.metrics.err = index.ErrEmpty
+	none := emptyOf(metricInfo("1"))
+	none.down = errDown
+	s = dataServer(t, Config{}, none, other)
 	expect(t, s, paths[0], 503, "chain 1 cannot answer this now: its node does not answer")
 	comparePoints(t, s, paths[1]+"&", 77, wantPoints(t, rollup.GasUsed, rollup.Day, 0, 1<<62, other))
-	c.metrics.err = nil
 
 	// A group knows what one of its chains knows.
-	c.mineTraced(t, noon+301*day, 1, false)
+	c = untracedChain("1", oddBlocks(1, noon, 50)...)
+	s = dataServer(t, Config{}, c, other)
 	expect(t, s, metricPath("1", rollup.Contracts, ""), 404, "the metric contracts of chain 1 is not known")
 	comparePoints(t, s, metricPath("total", rollup.CumulativeContracts, ""), 99, wantPoints(t, rollup.CumulativeContracts, rollup.Day, 0, 1<<62, other))
-	other.mineTraced(t, noon+301*day, 1, false)
+	other = untracedChain("2", oddBlocks(2, noon, 50)...)
+	s = dataServer(t, Config{}, c, other)
 	expect(t, s, metricPath("total", rollup.Deployers, ""), 404, "the metric deployers is not known of any chain here")
 	expect(t, s, metricPath("mainnet", rollup.Deployers, ""), 200, `{"results":[]}`)
 	all(200, `"value"`)

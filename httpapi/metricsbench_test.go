@@ -12,13 +12,15 @@ import (
 	"quorate/rollup"
 )
 
-// metricServer returns a server with ten years of a chain, a block each 8 hours.
+// metricServer returns a server with a year of a chain, a block each 8 hours.
 func metricServer(t testing.TB) *Server {
 	t.Helper()
 	c := metricChain(t, "43112")
-	for k := range uint64(3 * 3650) {
-		c.mine(t, noon+k*8*hour, 3)
+	var blocks [][2]uint64
+	for k := range uint64(3 * 365) {
+		blocks = append(blocks, [2]uint64{noon + k*8*hour, 3})
 	}
+	c.mineAll(blocks...)
 	return dataServer(t, Config{}, c)
 }
 
@@ -85,7 +87,7 @@ func TestMetricAllocations(t *testing.T) {
 		limit = 20 // the detector makes pools forget
 	}
 	s := metricServer(t)
-	all := s.cfg.Chains.(fakeChains)
+	all := s.cfg.Chains.(testChains)
 	s.cfg.Chains = sharedList{all, all.Chains()}
 	s.evm.Chains = s.cfg.Chains
 	for _, path := range []string{
@@ -104,7 +106,7 @@ func TestMetricAllocations(t *testing.T) {
 
 // sharedList gives the same list each time, as it should be.
 type sharedList struct {
-	all  fakeChains
+	all  testChains
 	list []Chain
 }
 

@@ -8,31 +8,13 @@ import (
 	"testing"
 
 	"quorate/devnet/torture"
-	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
-	"quorate/engine/index"
-	store "quorate/engine/store/index"
+	"quorate/httpapi/view"
 	"quorate/rollup"
 )
 
-// rolledChain is a chain whose metrics are in a real index.
-type rolledChain struct {
-	*fakeChain
-	x *index.Chain
-}
-
-func (c *rolledChain) RollupState() (rollup.State, uint32, error) { return c.x.RollupState() }
-
-func (c *rolledChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(uint32, *rollup.Record)) error {
-	return c.x.Buckets(i, newest, oldest, take)
-}
-
-func (c *rolledChain) Windows(hours []uint32, distinct bool) ([]rollup.Record, error) {
-	return c.x.Windows(hours, distinct)
-}
-
 // block returns a block with so many transactions.
-func (c *rolledChain) block(number, unix uint64, txs int) *evm.Block {
+func (c *testChain) block(number, unix uint64, txs int) *evm.Block {
 	b := &evm.Block{Number: number, Hash: numbered(number, 0xb), TimeMilli: 1000 * unix, Traced: true}
 	if number > 0 {
 		b.Parent = numbered(number-1, 0xb)
@@ -47,20 +29,8 @@ func (c *rolledChain) block(number, unix uint64, txs int) *evm.Block {
 // they are made again.
 func TestMetricsIndexed(t *testing.T) {
 	t.Parallel()
-	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	x, err := index.Open(db, chain.ID{1}, index.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &rolledChain{fakeChain: metricChain(t, "1"), x: x}
+	c := emptyOf(view.ChainInfo{ChainID: "1", BlockchainID: "id-1", IsTestnet: true})
+	x := c.x
 	s, err := New(Config{Networks: networks{signs("x")}, Chains: oneChain{c}})
 	if err != nil {
 		t.Fatal(err)

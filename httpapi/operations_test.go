@@ -282,7 +282,7 @@ func TestDownload(t *testing.T) {
 	_, _ = rng.Read(content)
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Size: int64(len(content)), Request: operation.Request{Compression: operation.Gzip}}
 	ops.files[opID] = content
-	s, address := start(t, Config{Operations: ops, Chains: fakeChains{sampleChain()}, Limits: newLimiter(t, limit.Config{RequireKey: true, NoLimit: true})})
+	s, address := start(t, Config{Operations: ops, Chains: testChains{sampleChain()}, Limits: newLimiter(t, limit.Config{RequireKey: true, NoLimit: true})})
 	told := exportsOf(s).DownloadURL(opID, time.Now())
 	client := &http.Client{Timeout: time.Minute}
 	t.Cleanup(client.CloseIdleConnections)

@@ -47,7 +47,7 @@ func TestPageAsksMore(t *testing.T) {
 		t.Helper()
 		s := dataServer(t, Config{
 			Pages: &ui.Config{}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst}),
-		}, slices.Repeat([]*fakeChain{sampleChain()}, 12)...)
+		}, slices.Repeat([]*testChain{sampleChain()}, 12)...)
 		if r := visit(s, door.ForClients, "GET", nowhere, "Peer", "192.0.2.1:99"); r.StatusCode() != want || !isPage(r) {
 			t.Errorf("with %d units: %d, want %d", burst, r.StatusCode(), want)
 		}

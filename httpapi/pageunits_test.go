@@ -94,7 +94,7 @@ func TestPageRetry(t *testing.T) {
 	t.Parallel()
 	s := dataServer(t, Config{
 		Pages: &ui.Config{}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 60, Burst: 110}),
-	}, slices.Repeat([]*fakeChain{sampleChain()}, 12)...)
+	}, slices.Repeat([]*testChain{sampleChain()}, 12)...)
 	r := visit(s, door.ForClients, "GET", "/search?q=0x"+strings.Repeat("ab", 32), "Peer", "192.0.2.1:99")
 	if after, err := strconv.Atoi(string(r.Header.Peek("Retry-After"))); r.StatusCode() != 429 || !isPage(r) || err != nil || after < 1 {
 		t.Errorf("%s", r)

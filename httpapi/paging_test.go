@@ -49,23 +49,28 @@ func (l *listed) rows() (rows []string) {
 }
 
 // busyChain has some blocks of several transactions with several transfers.
-func busyChain() *fakeChain {
-	c := sampleChain()
-	c.txs, c.tip = nil, 0
-	for range 12 {
-		growBusy(c)
+func busyChain() *testChain {
+	c := newChain(sampleInfo())
+	c.alias = "C"
+	first := &index.Tx{Tx: evm.Tx{Hash: sampleTx(99), From: bob, To: carol}}
+	for _, token := range []evm.Address{gold, bare, spam} {
+		first.Transfers = append(first.Transfers, index.Transfer{Kind: index.ERC20, Token: token, To: alice, Value: wei(1)})
 	}
 	for i := range byte(17) {
-		c.erc20[alice] = append(c.erc20[alice], index.TokenBalance{Token: evm.Address{0x30, 19: i}, Amount: wei(1)})
-		c.nfts[alice] = append(c.nfts[alice], index.NFT{Token: evm.Address{0x80}, ID: wei(uint64(i))})
+		first.Transfers = append(first.Transfers, index.Transfer{Kind: index.ERC20, Token: evm.Address{0x30, 19: i}, To: alice, Value: wei(1)},
+			index.Transfer{Kind: index.ERC721, Token: evm.Address{0x80}, To: alice, ID: wei(uint64(i))})
+	}
+	c.grow(first)
+	for range 11 {
+		growBusy(c)
 	}
 	return c
 }
 
-func growBusy(c *fakeChain) {
+func growBusy(c *testChain) {
 	txs := make([]*index.Tx, 3)
 	for i := range txs {
-		txs[i] = &index.Tx{Tx: evm.Tx{Hash: numbered(c.tip+1, byte(i)), From: alice, To: bob, Failed: i == 1}}
+		txs[i] = &index.Tx{Tx: evm.Tx{Hash: txHash(c.tip()+1, byte(i)), From: alice, To: bob, Failed: i == 1}}
 		for k := range 2 {
 			txs[i].Transfers = append(txs[i].Transfers,
 				index.Transfer{LogIndex: uint32(10*i + k), Kind: index.ERC721, Token: art, From: bob, To: alice, ID: *uint256.NewInt(uint64(k))})
@@ -186,8 +191,7 @@ func TestTokens(t *testing.T) {
 		t.Errorf("another server: %d", resp.StatusCode())
 	}
 	// A server that lost blocks cannot go on.
-	short := busyChain()
-	short.tip = 3
+	short := newChain(sampleInfo())
 	again = dataServer(t, Config{}, short)
 	if resp := get(again, asAlice+"/transactions?startBlock=1&pageToken="+good); resp.StatusCode() != 400 ||
 		!strings.Contains(string(resp.Body()), "not indexed here") {
@@ -198,7 +202,7 @@ func TestTokens(t *testing.T) {
 // TestSpamFilled: pages from which spam was taken are filled up, within bounds.
 func TestSpamFilled(t *testing.T) {
 	t.Parallel()
-	c := sampleChain()
+	c := ownSample()
 	s := dataServer(t, Config{}, c)
 	f := func(size int, want ...string) {
 		t.Helper()
@@ -212,11 +216,11 @@ func TestSpamFilled(t *testing.T) {
 
 	// All but the last are spam: a page ends short, with a token.
 	s.evm.Reputation = allSpam{}
-	c.erc20[alice] = nil
+	many := &index.Tx{Tx: evm.Tx{Hash: sampleTx(50), From: bob, To: bob}}
 	for i := range byte(30) {
-		c.erc20[alice] = append(c.erc20[alice], index.TokenBalance{Token: evm.Address{1, 19: i}, Amount: wei(1)})
+		many.Transfers = append(many.Transfers, index.Transfer{Kind: index.ERC20, Token: evm.Address{1, 19: i}, To: alice, Value: wei(1)})
 	}
-	c.erc20[alice] = append(c.erc20[alice], index.TokenBalance{Token: gold, Amount: wei(1)})
+	c.grow(many)
 	var page listed
 	getJSON(t, s, asAlice+"/balances:listErc20?pageSize=1", &page)
 	if len(page.rows()) != 0 || page.NextPageToken == nil {

@@ -42,11 +42,11 @@ func TestPartBodies(t *testing.T) {
 }
 
 // manyBlocks returns a chain with transactions at the given seconds, a block each.
-func manyBlocks(number byte, seconds ...uint64) *fakeChain {
-	c := &fakeChain{info: view.ChainInfo{
+func manyBlocks(number byte, seconds ...uint64) *testChain {
+	c := newChain(view.ChainInfo{
 		ChainID: fmt.Sprint(number), BlockchainID: fmt.Sprint("id", number), Name: fmt.Sprint(number), IsTestnet: number != 9,
 		Token: view.NetworkToken{Name: "Coin", Symbol: "C", Decimals: 18},
-	}}
+	})
 	for i, second := range seconds {
 		var txs []*index.Tx
 		for n := range 1 + i%3 {
@@ -71,8 +71,8 @@ func TestAllTransactions(t *testing.T) {
 		Transactions  []row
 		NextPageToken string
 	}
-	chains := func() []*fakeChain {
-		return []*fakeChain{
+	chains := func() []*testChain {
+		return []*testChain{
 			manyBlocks(1, 10, 10, 11, 14, 14, 14, 20), manyBlocks(2, 10, 11, 11, 14, 19), secondChain(), manyBlocks(9, 9, 14, 30),
 			manyBlocks(4, 14, 14, 14, 14, 14, 14, 14, 14),
 		}
@@ -146,7 +146,7 @@ func TestPartPages(t *testing.T) {
 	t.Parallel()
 	s := dataServer(t, Config{}, sampleChain())
 	for path, want := range map[string]int{
-		asAlice + "/transactions:listNative": 4, asAlice + "/transactions:listErc20": 1, asAlice + "/transactions:listErc1155": 2,
+		asAlice + "/transactions:listNative": 5, asAlice + "/transactions:listErc20": 4, asAlice + "/transactions:listErc1155": 4,
 		asAlice + "/transactions:listInternals": 2, base + "/contracts/" + bob.String() + "/deployments": 1,
 	} {
 		rows, next := 0, ""

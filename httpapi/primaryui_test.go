@@ -15,7 +15,7 @@ import (
 )
 
 // pagesOf is a server with pages.
-func pagesOf(t testing.TB, cfg Config, chains ...*fakeChain) *Server {
+func pagesOf(t testing.TB, cfg Config, chains ...*testChain) *Server {
 	t.Helper()
 	cfg.Pages = &ui.Config{Version: "test"}
 	return dataServer(t, cfg, chains...)

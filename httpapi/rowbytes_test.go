@@ -23,15 +23,18 @@ func (wordy) Metadata(string, *evm.Address, *uint256.Int) *view.Metadata {
 // TestRowBytes: a transaction that moves an NFT with a long URI and long metadata, and tokens
 // with long names, thousands of times has a body that is not thousands of times as long.
 func TestRowBytes(t *testing.T) {
-	c := sampleChain()
+	c := ownSample()
 	s := dataServer(t, Config{}, c)
 	s.evm.NFTMetadata = wordy{}
-	c.uris[index.NFT{Token: art, ID: wei(1)}] = "data:," + strings.Repeat("u", 32<<10)
-	c.uris[index.NFT{Token: items, ID: wei(9)}] = "data:," + strings.Repeat("U", 32<<10)
-	c.tokens[gold] = index.TokenMeta{Kind: index.ERC20, Name: strings.Repeat("g", 1<<10), Symbol: strings.Repeat("s", 1<<10), Decimals: 6, HasDecimals: true}
+	must(c.PutTokenURIs(t.Context(), map[index.NFT]string{
+		{Token: art, ID: wei(1)}: "data:," + strings.Repeat("u", 32<<10), {Token: items, ID: wei(9)}: "data:," + strings.Repeat("U", 32<<10),
+	}))
+	must(c.PutTokens(t.Context(), map[evm.Address]index.TokenMeta{
+		gold: {Kind: index.ERC20, Name: strings.Repeat("g", 1<<10), Symbol: strings.Repeat("s", 1<<10), Decimals: 6, HasDecimals: true},
+	}))
 	const moves = 500
-	tx := &index.Tx{Tx: evm.Tx{Hash: evm.Hash{31: 77}, From: alice, To: gold}}
-	tx.Traced, tx.Block.BaseFee = true, uint256.NewInt(1)
+	tx := &index.Tx{Tx: evm.Tx{Hash: sampleTx(77), From: alice, To: gold}}
+	tx.Block.BaseFee = uint256.NewInt(1)
 	for range moves {
 		tx.Transfers = append(tx.Transfers,
 			index.Transfer{Kind: index.ERC20, Token: gold, From: gold, To: alice, Value: wei(1)},
@@ -39,11 +42,8 @@ func TestRowBytes(t *testing.T) {
 			index.Transfer{Kind: index.ERC1155, Token: items, From: gold, To: alice, ID: wei(9), Value: wei(1)})
 		tx.Calls = append(tx.Calls, evm.Call{Type: evm.CallPlain, Depth: 1, From: gold, To: gold})
 	}
-	for i := range tx.Transfers {
-		tx.Transfers[i].LogIndex = uint32(i)
-	}
 	c.grow(tx)
-	c.tip++
+	c.grow()
 	for _, path := range []string{base + "/transactions/" + tx.Hash.String(), asAlice + "/transactions?pageSize=100"} {
 		for _, sign := range []string{"curl", "speakeasy-sdk/typescript"} {
 			resp := get(s, path, "User-Agent", sign)

@@ -17,21 +17,34 @@ import (
 func TestSettledBalances(t *testing.T) {
 	t.Parallel()
 	rebase, fee, kept, gone := evm.Address{0x31}, evm.Address{0x32}, evm.Address{0x33}, evm.Address{0x34}
-	chain := func() *fakeChain {
-		c := sampleChain()
-		c.erc20[alice] = []index.TokenBalance{
-			{Token: gold, Amount: wei(5)},
-			{Token: rebase, Amount: wei(99), Doubtful: true},
-			{Token: fee, Amount: wei(0), Doubtful: true},
-			{Token: kept, Amount: wei(11), Doubtful: true, Said: true, SaidAt: 12},
-			{Token: gone, Amount: wei(1000), Doubtful: true, Said: true, SaidAt: 10},
+	chain := func(keptAt uint64) *testChain {
+		c := newChain(sampleInfo())
+		in := func(token evm.Address, n uint64) index.Transfer {
+			return index.Transfer{Kind: index.ERC20, Token: token, To: alice, Value: wei(n)}
 		}
+		c.grow(&index.Tx{Tx: evm.Tx{Hash: sampleTx(1), From: bob, To: bob}, Transfers: []index.Transfer{
+			in(gold, 5), in(rebase, 99), in(fee, 1), in(kept, 12), in(gone, 1),
+		}})
+		var more []index.Transfer
+		for _, token := range []evm.Address{fee, kept, gone} {
+			more = append(more, index.Transfer{Kind: index.ERC20, Token: token, From: alice, To: bob, Value: wei(1)})
+		}
+		c.grow(&index.Tx{Tx: evm.Tx{Hash: sampleTx(2), From: bob, To: bob}, Transfers: more})
+		for c.tip() < 14 {
+			c.grow()
+		}
+		for _, token := range []evm.Address{rebase, fee, kept, gone} {
+			must(c.PutUneven(t.Context(), token, 2))
+		}
+		must(c.PutSaid(t.Context(), []index.SaidBalance{
+			{Token: kept, Holder: alice, Height: keptAt, Amount: wei(11)}, {Token: gone, Holder: alice, Height: 10, Amount: wei(1000)},
+		}))
 		return c
 	}
 	type row struct {
 		Address, Balance, BalanceSource, BalanceBlockNumber string
 	}
-	read := func(c *fakeChain, path string) (list []row) {
+	read := func(c *testChain, path string) (list []row) {
 		var page struct{ Erc20TokenBalances []row }
 		resp := get(dataServer(t, Config{}, c), path)
 		if err := json.Unmarshal(resp.Body(), &page); err != nil || resp.StatusCode() != 200 {
@@ -44,9 +57,8 @@ func TestSettledBalances(t *testing.T) {
 	}
 	at := func(a evm.Address) string { return strings.ToLower(a.String()) }
 
-	c := chain()
-	tip := c.tip
-	c.erc20[alice][3].SaidAt = tip
+	const tip = 14
+	c := chain(tip)
 	var asked [][]evm.Address
 	c.said = func(tokens []evm.Address, height uint64) ([]uint256.Int, error) {
 		asked = append(asked, tokens)
@@ -60,7 +72,7 @@ func TestSettledBalances(t *testing.T) {
 		return out, nil
 	}
 	got := read(c, asAlice+"/balances:listErc20")
-	number := uint256.NewInt(tip).Dec()
+	const number = "14"
 	want := []row{
 		{at(gold), "5", "", ""}, {at(rebase), "500", "contract", number}, {at(fee), "7", "contract", number}, {at(kept), "11", "contract", number},
 	}
@@ -75,10 +87,10 @@ func TestSettledBalances(t *testing.T) {
 	want = []row{
 		{at(gold), "5", "", ""}, {at(rebase), "99", "transfers", ""}, {at(kept), "11", "contract", "12"}, {at(gone), "1000", "contract", "10"},
 	}
-	if got := read(chain(), asAlice+"/balances:listErc20"); !slices.Equal(got, want) {
+	if got := read(chain(12), asAlice+"/balances:listErc20"); !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	down := chain()
+	down := chain(12)
 	down.down = errDown
 	if got := read(down, asAlice+"/balances:listErc20"); !slices.Equal(got, want) || down.tokenAsks.Load() != 0 {
 		t.Errorf("while the node is down: %+v, asked %d times", got, down.tokenAsks.Load())
@@ -89,9 +101,10 @@ func TestSettledBalances(t *testing.T) {
 // which demand it.
 func TestUnknownFacts(t *testing.T) {
 	t.Parallel()
-	c := sampleChain()
-	c.tokens[art] = index.TokenMeta{Kind: index.ERC721}
-	c.erc20[alice] = []index.TokenBalance{{Token: bare, Amount: wei(7)}}
+	c := newChain(sampleInfo())
+	c.grow(&index.Tx{Tx: evm.Tx{Hash: sampleTx(1), From: bob, To: bob}, Transfers: []index.Transfer{
+		{Kind: index.ERC20, Token: bare, To: alice, Value: wei(7)}, {Kind: index.ERC721, Token: art, To: alice, ID: wei(1)},
+	}})
 	s := dataServer(t, Config{}, c)
 	for _, path := range []string{"/balances:listErc20", "/balances:listErc721"} {
 		for agent, demanded := range map[string]bool{"curl/8": false, sdkUser: true} {

@@ -25,7 +25,6 @@ func TestSignUnits(t *testing.T) {
 		return &aggregator.Result{Signed: []byte("signed")}, nil
 	})
 	one := sampleChain()
-	one.mine(t, 1_700_000_000, 1)
 	s := dataServer(t, Config{Networks: networks{agg}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 1000})}, one)
 	left := 1000
 	f := func(path string, status, units int) {

@@ -20,6 +20,7 @@ import (
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	store "quorate/engine/store/index"
 	"quorate/httpapi/reply"
 )
 
@@ -57,10 +58,12 @@ func TestNodeDown(t *testing.T) {
 			t.Errorf("%s: %s", path, resp.Body())
 		}
 	}
-	c.empty = true
-	expect(t, s, base+"/transactions", 503, why)
-	c.down = nil
-	expect(t, s, base+"/transactions", 503, "its first block is awaited")
+	none := secondChain()
+	none.down = errDown
+	s = dataServer(t, Config{}, none)
+	expect(t, s, "/v1/chains/777/transactions", 503, "chain 777 cannot answer this now: its node does not answer")
+	none.down = nil
+	expect(t, s, "/v1/chains/777/transactions", 503, "its first block is awaited")
 }
 
 // TestNodeBalance: what the index does not know is asked of the node, at the
@@ -98,22 +101,22 @@ func TestNodeBalance(t *testing.T) {
 		t.Errorf("the node was asked for what is indexed: %v", asked)
 	}
 	c.node = nil
-	f("", 503, "cannot answer this now", "")
+	f("?currency=eur", 503, "cannot answer this now", "")
 }
 
 // TestBroken: rows that cannot be read are a defect, whose cause is not told.
 func TestBroken(t *testing.T) {
 	t.Parallel()
-	c := sampleChain()
-	c.broken = errors.New("disk on fire")
+	c := ownSample()
+	c.spoil()
 	s := dataServer(t, Config{}, c)
 	for _, path := range []string{
 		asAlice + "/transactions", asAlice + "/transactions:listErc721", asAlice + "/balances:listErc20", asAlice + "/balances:listErc721",
 		asAlice + "/balances:getNative", base + "/tokens/" + gold.String() + "/transfers", base + "/blocks/10/transactions",
-		base + "/blocks/" + numbered(10, 0xb).String() + "/transactions", base + "/transactions", base + "/transactions/0x" + strings.Repeat("11", 32),
-		"/v1/signatureAggregator/fuji/aggregateSignatures/0x" + strings.Repeat("11", 32),
+		base + "/blocks/" + numbered(10, 0xb).String() + "/transactions", base + "/transactions", base + "/transactions/" + sampleTx(1).String(),
+		"/v1/signatureAggregator/fuji/aggregateSignatures/" + sampleTx(1).String(),
 	} {
-		if resp := expect(t, s, path, 500, `"message":"internal error"`); strings.Contains(string(resp.Body()), "fire") {
+		if resp := expect(t, s, path, 500, `"message":"internal error"`); strings.Contains(string(resp.Body()), "row") {
 			t.Errorf("%s: %s", path, resp.Body())
 		}
 	}
@@ -122,21 +125,9 @@ func TestBroken(t *testing.T) {
 // TestLookupFails: an error while a row is written is the whole answer.
 func TestLookupFails(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{Networks: networks{signs("")}, Chains: oneChain{unnamed{sampleChain()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp := expect(t, s, base+"/transactions", 500, `"message":"internal error"`); strings.Contains(string(resp.Body()), "transactions") {
-		t.Errorf("%s", resp.Body())
-	}
-}
-
-// unnamed is a chain that cannot say what its tokens are.
-type unnamed struct{ *fakeChain }
-
-func (c unnamed) View(tip *uint64) (View, error) {
-	v, err := c.fakeChain.View(tip)
-	return failingLookups{v}, err
+	c := ownSample()
+	c.spoil(store.TableTokenMeta)
+	expect(t, dataServer(t, Config{}, c), asAlice+"/transactions", 500, `"message":"internal error"`)
 }
 
 func TestCompression(t *testing.T) {
@@ -232,14 +223,15 @@ func FuzzAcceptEncoding(f *testing.F) {
 // TestSignTransaction asks for the messages of transactions.
 func TestSignTransaction(t *testing.T) {
 	t.Parallel()
-	c, main := sampleChain(), secondChain()
-	hash := func(n byte) evm.Hash { return evm.Hash{31: n} }
-	c.warp[hash(1)] = [][]byte{[]byte("one")}
-	for i := range byte(20) {
-		c.warp[hash(2)] = append(c.warp[hash(2)], []byte{i})
+	c, main := ownSample(), secondChain()
+	hash := func(n byte) evm.Hash { return sampleTx(100 + n) }
+	twenty := make([][]byte, 20)
+	for i := range twenty {
+		twenty[i] = []byte{byte(i)}
 	}
-	c.warp[hash(3)] = make([][]byte, 65)
-	c.warp[hash(4)] = [][]byte{[]byte("a"), []byte("fails"), []byte("c")}
+	id := chain.ID(sha256.Sum256([]byte("one")))
+	c.grow(warpTx(hash(1), []byte("one")), warpTx(hash(2), twenty...), warpTx(hash(3), make([][]byte, 65)...),
+		warpTx(hash(4), []byte("a"), []byte("fails"), []byte("c")), warpTx(hash(5)))
 	agg := fake(func(_ context.Context, req *aggregator.Request) (*aggregator.Result, error) {
 		if string(req.Message) == "fails" {
 			return nil, &aggregator.Error{Kind: aggregator.Unreachable, Msg: "too few"}
@@ -269,17 +261,16 @@ func TestSignTransaction(t *testing.T) {
 	f("mainnet", hash(1).String(), 404, "no node of network mainnet")
 	f("x", hash(1).String(), 404, "is unknown")
 	// A message's own ID, after transactions.
-	id := chain.ID(sha256.Sum256([]byte("one")))
 	f("fuji", "0x"+hex.EncodeToString(id[:]), 201, `{"signedMessage":"ff6f6e65"}`)
 	f("fuji", id.String(), 201, `{"signedMessage":"ff6f6e65"}`)
 	f("fuji", chain.ID{9}.String(), 404, "does not exist on the P-Chain or is not indexed yet, and no warp message has this ID")
 	f("fuji", hash(99).String(), 404, "or is not indexed yet, and no warp message has this ID")
-	c.warp[evm.Hash(id)] = [][]byte{[]byte("of the transaction")}
+	c.grow(warpTx(evm.Hash(id), []byte("of the transaction")))
 	f("fuji", "0x"+hex.EncodeToString(id[:]), 201, hex.EncodeToString([]byte("of the transaction")))
 	f("fuji", id.String(), 201, `{"signedMessage":"ff6f6e65"}`)
-	c.icmUnmade = true
-	f("fuji", hash(99).String(), 503, "the warp messages of chain 43112 are being indexed by their IDs")
-	c.icmUnmade = false
+	older := c.older(store.TableWarpIDs)
+	expect(t, dataServer(t, Config{Networks: networks{agg}}, older), "/v1/signatureAggregator/fuji/aggregateSignatures/"+hash(99).String(), 503,
+		"the warp messages of chain 43112 are being indexed by their IDs")
 	c.down = errDown
 	f("fuji", hash(1).String(), 201, "ff6f6e65")
 	f("fuji", id.String(), 201, "ff6f6e65")

@@ -10,7 +10,7 @@ import (
 	"quorate/httpapi/view"
 )
 
-func supplyServer(t *testing.T, n *fakePrimary) (*Server, *fakeChain) {
+func supplyServer(t *testing.T, n *fakePrimary) (*Server, *testChain) {
 	t.Helper()
 	on, _ := n.Chain(primary.CChain)
 	c := metricChain(t, "43113", [2]uint64{noon, 3}, [2]uint64{noon + 40*day, 2})
@@ -68,20 +68,20 @@ func TestSupplyUnknown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		why  string
-		make func(n *fakePrimary, c *fakeChain)
+		make func(n *fakePrimary, c *testChain)
 		want string
 		code int
 	}{
-		{"the genesis is not known", func(n *fakePrimary, _ *fakeChain) { n.inexact = true }, "--genesis-file", 404},
-		{"rows are of an older version", func(n *fakePrimary, _ *fakeChain) { n.oldRows = true }, "of an older version", 404},
-		{"there is no X-Chain", func(n *fakePrimary, _ *fakeChain) { delete(n.chains, primary.XChain) }, "needs the x-chain of fuji", 404},
-		{"there are no vertices", func(n *fakePrimary, _ *fakeChain) { delete(n.chains, primary.XVertices) }, "needs the vertices", 404},
-		{"the X-Chain has no block", func(n *fakePrimary, _ *fakeChain) { n.chains[primary.XChain].empty = true }, "or has no block yet", 404},
-		{"there is no C-Chain", func(n *fakePrimary, _ *fakeChain) { delete(n.chains, primary.CChain) }, "needs the c-chain of fuji", 404},
-		{"the EVM is not indexed", func(_ *fakePrimary, c *fakeChain) { c.info.BlockchainID = "another" }, "are not indexed here", 404},
-		{"it begins late", func(_ *fakePrimary, c *fakeChain) { c.gaps = []view.Gap{{Kind: view.GapBelow}} }, "begins above the first one", 404},
-		{"a row is broken", func(n *fakePrimary, _ *fakeChain) { n.broken = primary.ErrRow }, "internal error", 500},
-		{"there is no such network", func(n *fakePrimary, _ *fakeChain) { n.chains = nil }, "", 404},
+		{"the genesis is not known", func(n *fakePrimary, _ *testChain) { n.inexact = true }, "--genesis-file", 404},
+		{"rows are of an older version", func(n *fakePrimary, _ *testChain) { n.oldRows = true }, "of an older version", 404},
+		{"there is no X-Chain", func(n *fakePrimary, _ *testChain) { delete(n.chains, primary.XChain) }, "needs the x-chain of fuji", 404},
+		{"there are no vertices", func(n *fakePrimary, _ *testChain) { delete(n.chains, primary.XVertices) }, "needs the vertices", 404},
+		{"the X-Chain has no block", func(n *fakePrimary, _ *testChain) { n.chains[primary.XChain].empty = true }, "or has no block yet", 404},
+		{"there is no C-Chain", func(n *fakePrimary, _ *testChain) { delete(n.chains, primary.CChain) }, "needs the c-chain of fuji", 404},
+		{"the EVM is not indexed", func(_ *fakePrimary, c *testChain) { c.info.BlockchainID = "another" }, "are not indexed here", 404},
+		{"it begins late", func(_ *fakePrimary, c *testChain) { c.gaps = []view.Gap{{Kind: view.GapBelow}} }, "begins above the first one", 404},
+		{"a row is broken", func(n *fakePrimary, _ *testChain) { n.broken = primary.ErrRow }, "internal error", 500},
+		{"there is no such network", func(n *fakePrimary, _ *testChain) { n.chains = nil }, "", 404},
 	} {
 		t.Run(strings.ReplaceAll(c.why, " ", "_"), func(t *testing.T) {
 			t.Parallel()

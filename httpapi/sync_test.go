@@ -20,13 +20,13 @@ import (
 func TestSyncing(t *testing.T) {
 	t.Parallel()
 	c := metricChain(t, "1", [2]uint64{noon, 1})
-	c.metrics.updated = time.Unix(1_900_000_000, 0)
+	c.updated = time.Unix(1_900_000_000, 0)
 	s := dataServer(t, Config{}, c)
 	const txs, missing = "/v1/chains/1/transactions", "/v1/chains/1/transactions/0x0000000000000000000000000000000000000000000000000000000000000001"
 	paths := []string{txs, txs, txs, "/v2/chains/1/metrics/txCount", "/v2/chains/1/metrics/txCount", "/v1/avg_tps/1", missing, "/v1/chains/1/blocks/999/transactions"}
 	f := func(height string, status string) {
 		t.Helper()
-		c.head.Store(&evm.Hash{byte(len(height)), status[0]}) // a block has come
+		c.grow() // a block has come
 		for _, path := range paths {
 			h := &get(s, path).Header
 			if string(h.Peek("X-Chain-Height")) != height || (len(h.Peek("X-Indexed-Height")) > 0) != (height != "") {
@@ -117,10 +117,9 @@ func TestListed(t *testing.T) {
 // missing, with the gap in a header; of a chain of which nobody has any they are not known.
 func TestTracedMetrics(t *testing.T) {
 	t.Parallel()
-	c := metricChain(t, "1", [2]uint64{noon, 1})
-	c.mineTraced(t, noon+60, 1, false)
-	s := dataServer(t, Config{}, c)
 	for kind, want := range map[string]int{"trace": 200, view.GapUntraced: 404} {
+		c := untracedChain("1", [2]uint64{noon, 1})
+		s := dataServer(t, Config{}, c)
 		c.mu.Lock()
 		c.gaps = []view.Gap{{Kind: kind, From: 7, To: 9}}
 		c.mu.Unlock()
@@ -188,7 +187,7 @@ func TestNothingIndexed(t *testing.T) {
 
 // emptyChain has no block yet, and its nodes have said how far they are, or not.
 type emptyChain struct {
-	*fakeChain
+	*testChain
 	target uint64
 }
 
