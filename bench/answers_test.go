@@ -191,7 +191,7 @@ var answerTokenKey = bytes.Repeat([]byte{7}, 64)
 // that counts each request.
 func shippedServer(t testing.TB, c *index.Chain, encoding string) clients {
 	t.Helper()
-	return shipped(t, httpapi.Config{Networks: noNetworks{}, Chains: served{c}}, encoding)
+	return shipped(t, httpapi.Config{Networks: noNetworks{}, Chains: serving(c)}, encoding)
 }
 
 func shipped(t testing.TB, cfg httpapi.Config, encoding string) clients {

@@ -133,7 +133,7 @@ func TestBesideServer(t *testing.T) {
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) // as quorate serve does
 	_, c, _ := openChain(t, store.Options{})
 	daily(t, c, tenYears)
-	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: served{c}})
+	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: serving(c)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,40 +21,33 @@ import (
 // benchChainID is the number under which a chain is served here.
 const benchChainID = "43112"
 
-// served serves an index; its node is never asked.
-type served struct{ rows *index.Chain }
+// served are chains of which there is one; its node is never asked.
+type served []*httpapi.Chain
 
-func (s served) Chain(name string) (httpapi.Chain, bool) {
-	return servedChain{s.rows}, name == benchChainID
-}
-func (s served) Chains() []httpapi.Chain { return []httpapi.Chain{servedChain{s.rows}} }
-
-type servedChain struct{ *index.Chain }
-
-func (s servedChain) Info() *view.ChainInfo {
-	return &view.ChainInfo{ChainID: benchChainID, Name: "bench", Token: view.NetworkToken{Name: "Avalanche", Symbol: "AVAX", Decimals: 18}}
+func serving(rows *index.Chain) served {
+	return served{{Chain: rows, Nodes: idleNodes{}, Info: &view.ChainInfo{
+		ChainID: benchChainID, Name: "bench", Token: view.NetworkToken{Name: "Avalanche", Symbol: "AVAX", Decimals: 18},
+	}}}
 }
 
-func (s servedChain) View(tip *uint64) (httpapi.View, error) {
-	v, err := s.At(tip)
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
-}
+func (s served) Chain(name string) (*httpapi.Chain, bool) { return s[0], name == benchChainID }
+func (s served) Chains() []*httpapi.Chain                 { return s }
 
-func (servedChain) NodeTokenBalances(context.Context, evm.Address, []evm.Address, *evm.Head) ([]uint256.Int, error) {
+// idleNodes have nothing to say.
+type idleNodes struct{ httpapi.Nodes }
+
+func (idleNodes) TokenBalances(context.Context, evm.Address, []evm.Address, *evm.Head) ([]uint256.Int, error) {
 	return nil, errRig
 }
 
-func (servedChain) NodeBalance(context.Context, evm.Address, *uint64) (*uint256.Int, error) {
+func (idleNodes) Balance(context.Context, evm.Address, *uint64) (*uint256.Int, error) {
 	return nil, errRig
 }
-func (servedChain) Gaps() ([]view.Gap, string) { return nil, "" }
-func (servedChain) Settled() string            { return "" }
-func (servedChain) Syncing() (uint64, bool)    { return 0, false }
-func (servedChain) Down() error                { return nil }
-func (servedChain) Updated() time.Time         { return time.Time{} }
+func (idleNodes) Gaps() ([]view.Gap, string) { return nil, "" }
+func (idleNodes) Settled() string            { return "" }
+func (idleNodes) Syncing() (uint64, bool)    { return 0, false }
+func (idleNodes) Down() error                { return nil }
+func (idleNodes) Updated() time.Time         { return time.Time{} }
 
 // noNetworks signs nothing.
 type noNetworks struct{}
@@ -68,7 +61,7 @@ type pages struct{ *repeats }
 // dataServer serves an index over loopback.
 func dataServer(t testing.TB, c *index.Chain) pages {
 	t.Helper()
-	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: served{c}, Limits: generous(t)})
+	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: serving(c), Limits: generous(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func (s *Server) chainNumber(r *door.Route, p *door.Params) string {
 	text := unsafe.String(unsafe.SliceData(name), len(name))
 	if s.cfg.Chains != nil {
 		if c, ok := s.cfg.Chains.Chain(text); ok {
-			return c.Info().ChainID
+			return c.Info.ChainID
 		}
 	}
 	return text

@@ -13,10 +13,11 @@ import (
 
 func page10() index.Page { return index.Page{Limit: 10, To: 1 << 62} }
 
-type oneChain struct{ c Chain }
+// oneChain is found by all names.
+type oneChain struct{ c *testChain }
 
-func (o oneChain) Chain(string) (Chain, bool) { return o.c, true }
-func (o oneChain) Chains() []Chain            { return []Chain{o.c} }
+func (o oneChain) Chain(string) (*Chain, bool) { return o.c.served(), true }
+func (o oneChain) Chains() []*Chain            { return []*Chain{o.c.served()} }
 
 // benchData returns a server whose page has ten transactions, each an ERC-20
 // transfer, and a request for it.

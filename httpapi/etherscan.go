@@ -1,12 +1,9 @@
 package httpapi
 
 import (
-	"errors"
-
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
-	"quorate/engine/history"
 	"quorate/httpapi/door"
 	"quorate/httpapi/etherscan"
 	"quorate/httpapi/reply"
@@ -30,7 +27,7 @@ func etherscanOf(s *Server) *etherscan.Room {
 		Desk: s.desk, NodeTimeout: s.cfg.NodeTimeout,
 	}
 	if s.cfg.Chains != nil {
-		x.Chain = func(ctx *fasthttp.RequestCtx, name string) (etherscan.Chain, bool) { return dialectChain(s, ctx, name) }
+		x.Chain = func(ctx *fasthttp.RequestCtx, name string) (*Chain, bool) { return dialectChain(s, ctx, name) }
 	}
 	if s.cfg.Ext != nil {
 		x.Forward = func(ctx *fasthttp.RequestCtx, p *door.Params, id chain.ID, body []byte) *door.Failure {
@@ -41,8 +38,8 @@ func etherscanOf(s *Server) *etherscan.Room {
 }
 
 // dialectChain finds a chain, the first one for no name.
-func dialectChain(s *Server, ctx *fasthttp.RequestCtx, name string) (etherscan.Chain, bool) {
-	var found Chain
+func dialectChain(s *Server, ctx *fasthttp.RequestCtx, name string) (*Chain, bool) {
+	var found *Chain
 	if all := s.cfg.Chains.Chains(); name == "" && len(all) > 0 {
 		found = all[0]
 	} else if c, ok := s.cfg.Chains.Chain(name); ok {
@@ -51,28 +48,8 @@ func dialectChain(s *Server, ctx *fasthttp.RequestCtx, name string) (etherscan.C
 		return nil, false
 	}
 	reply.TellSync(ctx, found, s.desk.InFleet)
-	return openedChain{found}, true
+	return found, true
 }
-
-// openedChain is a [Chain] as the dialect reads it.
-type openedChain struct{ Chain }
-
-// Open implements [etherscan.Chain].
-func (c openedChain) Open(tip *uint64) (etherscan.View, error) {
-	v, err := c.View(tip)
-	if err != nil {
-		return nil, err
-	}
-	whole, ok := any(v).(etherscan.View)
-	if !ok {
-		v.Close()
-		return nil, errors.New("httpapi: the rows of the chain have no whole transactions")
-	}
-	return whole, nil
-}
-
-// Past implements [etherscan.Chain].
-func (c openedChain) Past() *history.History { return pastOf(c.Chain) }
 
 // forwardCall has the RPC of a chain answer a request with a call in JSON, at its price.
 func forwardCall(s *Server, ctx *fasthttp.RequestCtx, p *door.Params, id chain.ID, body []byte) *door.Failure {

@@ -137,7 +137,7 @@ func serveEvents(t testing.TB, c *eventChain, cfg Config) (*Server, string) {
 	if cfg.Networks == nil {
 		cfg.Networks = networks{signsAll()}
 	}
-	cfg.Chains, cfg.Events, cfg.TokenKey = oneChain{c}, oneHub{events.NewHub(c.x)}, []byte("the key of all tests")
+	cfg.Chains, cfg.Events, cfg.TokenKey = oneChain{c.testChain}, oneHub{events.NewHub(c.x)}, []byte("the key of all tests")
 	return start(t, cfg)
 }
 

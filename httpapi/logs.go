@@ -13,27 +13,13 @@ import (
 	"quorate/httpapi/ui"
 )
 
-// PastKeeper is a [Chain] whose archive is at hand: the index has no logs, and the API does
-// not return them, but the page of a transaction shows them.
-type PastKeeper interface {
-	// Past answers what is asked of the chain's past.
-	Past() *history.History
-}
-
-// pastOf returns the past of a chain, nil if it is not at hand.
-func pastOf(c Chain) *history.History {
-	if keeper, ok := c.(PastKeeper); ok {
-		return keeper.Past()
-	}
-	return nil
-}
-
-// Logs implements [ui.Config.Logs].
+// Logs implements [ui.Config.Logs]: the index has no logs, and the API does not return them,
+// but the page of a transaction shows them.
 func (a inProcess) Logs(chainID, block, tx string) ([]ui.Log, error) {
 	var past *history.History
 	if a.s.cfg.Chains != nil {
 		if c, ok := a.s.cfg.Chains.Chain(chainID); ok {
-			past = pastOf(c)
+			past = c.Past()
 		}
 	}
 	number, err := strconv.ParseUint(block, 10, 64)
@@ -56,24 +42,16 @@ func (a inProcess) Logs(chainID, block, tx string) ([]ui.Log, error) {
 	return out, nil
 }
 
-// TokenFinder is a [Chain] that finds tokens by their names.
-type TokenFinder interface {
-	// FindTokens returns tokens whose names or symbols begin with a text, and at most
-	// limit of them.
-	FindTokens(text string, limit int) ([]index.NamedToken, error)
-}
-
 // Tokens implements [ui.Config.Tokens].
 func (a inProcess) Tokens(chainID, text string, limit int) ([]ui.FoundToken, error) {
 	if a.s.cfg.Chains == nil {
 		return nil, nil
 	}
-	c, _ := a.s.cfg.Chains.Chain(chainID)
-	finder, ok := c.(TokenFinder)
+	c, ok := a.s.cfg.Chains.Chain(chainID)
 	if !ok {
 		return nil, nil
 	}
-	list, err := finder.FindTokens(text, limit)
+	list, err := c.FindTokens(text, limit)
 	if err != nil {
 		return nil, err
 	}

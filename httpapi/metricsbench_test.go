@@ -107,8 +107,8 @@ func TestMetricAllocations(t *testing.T) {
 // sharedList gives the same list each time, as it should be.
 type sharedList struct {
 	all  testChains
-	list []Chain
+	list []*Chain
 }
 
-func (s sharedList) Chain(name string) (Chain, bool) { return s.all.Chain(name) }
-func (s sharedList) Chains() []Chain                 { return s.list }
+func (s sharedList) Chain(name string) (*Chain, bool) { return s.all.Chain(name) }
+func (s sharedList) Chains() []*Chain                 { return s.list }

@@ -65,18 +65,6 @@ func (g *growing) giveUp(to uint64) {
 	g.blocks = g.blocks[:to+1]
 }
 
-// Buckets counts what is read.
-func (c *testChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(uint32, *rollup.Record)) error {
-	c.walks.Add(1)
-	return c.Chain.Buckets(i, newest, oldest, func(n uint32, r *rollup.Record) {
-		c.records.Add(1)
-		take(n, r)
-	})
-}
-
-// reads returns how many records were read since the last call, in how many walks.
-func (c *testChain) reads() (walks, read int) { return int(c.walks.Swap(0)), int(c.records.Swap(0)) }
-
 // metricPage is a page of points; numbers keep their text.
 type metricPage struct {
 	NextPageToken *string

@@ -15,5 +15,5 @@ type (
 type (
 	Chains = evmapi.Chains
 	Chain  = evmapi.Chain
-	View   = evmapi.View
+	Nodes  = evmapi.Nodes
 )

@@ -97,7 +97,7 @@ func exportsOf(s *Server) *exports.Room {
 			if !ok {
 				return "", id, false
 			}
-			return c.Info().ChainID, c.ID(), true
+			return c.Info.ChainID, c.ID(), true
 		}
 	}
 	return x

@@ -258,8 +258,10 @@ type testChain struct {
 	info  view.ChainInfo
 	alias string
 
-	untraced       bool         // what is mined
-	walks, records atomic.Int32 // of metrics
+	untraced bool // what is mined
+
+	once  sync.Once
+	chain *Chain
 
 	mu      sync.Mutex
 	down    error
@@ -295,30 +297,26 @@ func newChain(info view.ChainInfo) *testChain {
 // testChains are those of a test, found by number, blockchain ID and alias.
 type testChains []*testChain
 
-func (f testChains) Chain(name string) (Chain, bool) {
+func (f testChains) Chain(name string) (*Chain, bool) {
 	for _, c := range f {
 		if name == c.info.ChainID || name == c.info.BlockchainID || name == c.alias {
-			return c, true
+			return c.served(), true
 		}
 	}
 	return nil, false
 }
 
-func (f testChains) Chains() (list []Chain) {
+func (f testChains) Chains() (list []*Chain) {
 	for _, c := range f {
-		list = append(list, c)
+		list = append(list, c.served())
 	}
 	return list
 }
 
-func (c *testChain) Info() *view.ChainInfo { return &c.info }
-
-func (c *testChain) View(tip *uint64) (View, error) {
-	v, err := c.At(tip)
-	if err != nil {
-		return nil, err // a nil *index.View would not be a nil View
-	}
-	return v, nil
+// served returns the chain as servers have it.
+func (c *testChain) served() *Chain {
+	c.once.Do(func() { c.chain = &Chain{Chain: c.Chain, Nodes: c, Info: &c.info} })
+	return c.chain
 }
 
 func (c *testChain) Settled() string { return c.settled }
@@ -355,7 +353,7 @@ func (c *testChain) Updated() time.Time {
 	return c.updated
 }
 
-func (c *testChain) NodeTokenBalances(_ context.Context, _ evm.Address, tokens []evm.Address, after *evm.Head) ([]uint256.Int, error) {
+func (c *testChain) TokenBalances(_ context.Context, _ evm.Address, tokens []evm.Address, after *evm.Head) ([]uint256.Int, error) {
 	c.tokenAsks.Add(1)
 	if c.said == nil {
 		return nil, errDown
@@ -363,7 +361,7 @@ func (c *testChain) NodeTokenBalances(_ context.Context, _ evm.Address, tokens [
 	return c.said(tokens, after.Number)
 }
 
-func (c *testChain) NodeBalance(_ context.Context, _ evm.Address, height *uint64) (*uint256.Int, error) {
+func (c *testChain) Balance(_ context.Context, _ evm.Address, height *uint64) (*uint256.Int, error) {
 	if c.node == nil {
 		return nil, errDown
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,13 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holiman/uint256"
-
 	"quorate/engine"
 	"quorate/engine/chain"
-	"quorate/engine/chain/evm"
 	"quorate/engine/follow"
-	"quorate/engine/index"
 	"quorate/engine/ingest"
 	"quorate/httpapi"
 	"quorate/httpapi/view"
@@ -40,7 +35,7 @@ func newChains(eng *engine.Engine, baseURL string, metadata bool) chains {
 }
 
 // Chain implements [httpapi.Chains].
-func (c chains) Chain(name string) (httpapi.Chain, bool) {
+func (c chains) Chain(name string) (*httpapi.Chain, bool) {
 	s := c.seen()
 	if n, err := strconv.ParseUint(name, 10, 64); err == nil {
 		if of, ok := s.find(func(e *follow.EVM) bool { return e.Number() == n }); ok {
@@ -55,7 +50,7 @@ func (c chains) Chain(name string) (httpapi.Chain, bool) {
 }
 
 // Chains implements [httpapi.Chains].
-func (c chains) Chains() []httpapi.Chain { return c.seen().chains }
+func (c chains) Chains() []*httpapi.Chain { return c.seen().chains }
 
 // seen returns the engine's chains with what clients see of them, which is made
 // when there are new ones.
@@ -66,7 +61,7 @@ func (c chains) seen() *seenChains {
 	}
 	next := &seenChains{list: list}
 	for _, e := range list {
-		next.chains = append(next.chains, &evmChain{EVM: e, Chain: e.Index(), info: c.info(e)})
+		next.chains = append(next.chains, &httpapi.Chain{Chain: e.Index(), Nodes: &evmNodes{EVM: e}, Info: c.info(e)})
 	}
 	c.known.Store(next)
 	return next
@@ -75,10 +70,10 @@ func (c chains) seen() *seenChains {
 // seenChains are the engine's chains in its order, and the same as they are served.
 type seenChains struct {
 	list   []*follow.EVM
-	chains []httpapi.Chain
+	chains []*httpapi.Chain
 }
 
-func (s *seenChains) find(is func(*follow.EVM) bool) (httpapi.Chain, bool) {
+func (s *seenChains) find(is func(*follow.EVM) bool) (*httpapi.Chain, bool) {
 	i := slices.IndexFunc(s.list, is)
 	if i < 0 {
 		return nil, false
@@ -86,12 +81,10 @@ func (s *seenChains) find(is func(*follow.EVM) bool) (httpapi.Chain, bool) {
 	return s.chains[i], true
 }
 
-// evmChain is one of them.
-type evmChain struct {
+// evmNodes are the nodes of one of them.
+type evmNodes struct {
 	*follow.EVM
-	*index.Chain
-	info *view.ChainInfo
-	// sync is what [evmChain.Syncing] found last: it is asked for each request.
+	// sync is what [evmNodes.Syncing] found last: it is asked for each request.
 	sync atomic.Pointer[syncState]
 }
 
@@ -105,7 +98,7 @@ type syncState struct {
 	behind bool
 	gaps   []view.Gap
 	header string // of the gaps
-	// settled is that of [evmChain.Settled].
+	// settled is that of [evmNodes.Settled].
 	settled string
 }
 
@@ -116,25 +109,25 @@ const (
 	maxGapsHeader = 256
 )
 
-// Syncing implements [httpapi.Chain].
-func (c *evmChain) Syncing() (uint64, bool) {
+// Syncing implements [httpapi.Nodes].
+func (c *evmNodes) Syncing() (uint64, bool) {
 	s := c.state()
 	return s.height, s.behind
 }
 
-// Gaps implements [httpapi.Chain].
-func (c *evmChain) Gaps() ([]view.Gap, string) {
+// Gaps implements [httpapi.Nodes].
+func (c *evmNodes) Gaps() ([]view.Gap, string) {
 	s := c.state()
 	return s.gaps, s.header
 }
 
-// Settled implements [httpapi.Chain].
-func (c *evmChain) Settled() string { return c.state().settled }
+// Settled implements [httpapi.Nodes].
+func (c *evmNodes) Settled() string { return c.state().settled }
 
 // state returns what was found last, or looks again when that is old.
-func (c *evmChain) state() *syncState {
+func (c *evmNodes) state() *syncState {
 	now := time.Now()
-	_, _, begun := c.Cursor()
+	_, _, begun := c.Index().Cursor()
 	if s := c.sync.Load(); s.holds(now, begun) {
 		return s
 	}
@@ -177,31 +170,6 @@ func (s *syncState) setGaps(list []follow.Gap, u *ingest.UnreadableError) {
 	}
 	s.header = string(header)
 }
-
-// View implements [httpapi.Chain].
-func (c *evmChain) View(tip *uint64) (httpapi.View, error) {
-	v, err := c.Index().At(tip)
-	if err != nil {
-		return nil, err // a nil *index.View is not a nil View
-	}
-	return v, nil
-}
-
-// NodeBalance implements [httpapi.Chain].
-func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
-	return c.Balance(ctx, a, height)
-}
-
-// NodeTokenBalances implements [httpapi.Chain].
-func (c *evmChain) NodeTokenBalances(ctx context.Context, holder evm.Address, tokens []evm.Address, after *evm.Head) ([]uint256.Int, error) {
-	return c.TokenBalances(ctx, holder, tokens, after)
-}
-
-// ID implements [httpapi.Chain].
-func (c *evmChain) ID() chain.ID { return c.EVM.ID() }
-
-// Info implements [httpapi.Chain].
-func (c *evmChain) Info() *view.ChainInfo { return c.info }
 
 // info is what clients see of a chain.
 func (c chains) info(e *follow.EVM) *view.ChainInfo {

@@ -73,10 +73,10 @@ func (c *call) native(a evm.Address) (wei uint256.Int, err error) {
 	ctx, cancel := context.WithTimeout(c.work, c.x.NodeTimeout)
 	defer cancel()
 	height := c.v.Tip().Number
-	got, err := c.chain.NodeBalance(ctx, a, &height)
+	got, err := c.chain.Balance(ctx, a, &height)
 	if err != nil && c.arg("tag") == "" || c.arg("tag") == "latest" && err != nil {
 		// A node that keeps no old states may have dropped that of the view's height.
-		got, err = c.chain.NodeBalance(ctx, a, nil)
+		got, err = c.chain.Balance(ctx, a, nil)
 	}
 	if err != nil {
 		return wei, refusal("The balance is not indexed, and the chain's node does not have it")
@@ -125,9 +125,9 @@ func (c *call) settled(holder evm.Address, list []index.TokenBalance) []index.To
 	}
 	ctx, cancel := context.WithTimeout(c.work, c.x.NodeTimeout)
 	defer cancel()
-	amounts, err := c.chain.NodeTokenBalances(ctx, holder, tokens, &tip)
+	amounts, err := c.chain.TokenBalances(ctx, holder, tokens, &tip)
 	if err != nil {
-		c.x.Desk.Log.Debug("a chain's node does not give balances of tokens", "chain", c.chain.Info().ChainID, "err", err)
+		c.x.Desk.Log.Debug("a chain's node does not give balances of tokens", "chain", c.chain.Info.ChainID, "err", err)
 	}
 	for k := range amounts {
 		list[at[k]].Amount = amounts[k]

@@ -11,6 +11,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 )
 
 const (
@@ -49,8 +50,8 @@ type call struct {
 	params *door.Params
 	work   context.Context
 
-	chain Chain
-	v     View // nil for actions that read no rows
+	chain *evmapi.Chain
+	v     *index.View // nil for actions that read no rows
 	w     writer
 	// passed counts what was read beyond the rows of the answer.
 	passed int
@@ -98,7 +99,7 @@ func (c *call) run() error {
 	if c.chain, ok = c.x.Chain(c.ctx, name); !ok {
 		return refusal("Missing or unsupported chainid parameter: " + door.Excerpt([]byte(name)))
 	}
-	if number := c.chain.Info().ChainID; !c.params.Client.Permits(number) {
+	if number := c.chain.Info.ChainID; !c.params.Client.Permits(number) {
 		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + number}
 	}
 	if a.rowless {
@@ -113,7 +114,7 @@ func (c *call) run() error {
 
 // open has the call read the chain at a height, or as it is now.
 func (c *call) open(at *uint64) error {
-	v, err := c.chain.Open(at)
+	v, err := c.chain.At(at)
 	if err == nil {
 		c.v = v
 	}
@@ -135,7 +136,7 @@ func (c *call) words(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Error! The answer takes too long: ask for fewer blocks"
 	}
-	c.x.Desk.Log.Error("a chain's rows cannot be read", "chain", c.chain.Info().ChainID, "path", Path, "action", c.arg("action"), "err", err)
+	c.x.Desk.Log.Error("a chain's rows cannot be read", "chain", c.chain.Info.ChainID, "path", Path, "action", c.arg("action"), "err", err)
 	return "Error! Internal error"
 }
 

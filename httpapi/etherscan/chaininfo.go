@@ -297,7 +297,7 @@ func getsourcecode(c *call) error {
 
 // ethprice writes the price of the chain's coin.
 func ethprice(c *call) error {
-	price := c.x.Price(c.chain.Info().ChainID)
+	price := c.x.Price(c.chain.Info.ChainID)
 	if price == "" {
 		return refusal("The price of the chain's coin is not known here")
 	}

@@ -54,9 +54,9 @@ func (m *Room) onChains(item func(c *call, v []byte) *door.Failure, run func(c *
 
 // eachChain opens one chain of the network that is asked for after the other. Chains
 // without a block are passed over; skipped takes them.
-func (c *call) eachChain(skipped func(Chain), run func() *door.Failure) *door.Failure {
+func (c *call) eachChain(skipped func(*Chain), run func() *door.Failure) *door.Failure {
 	for _, chain := range c.EVM.Chains.Chains() {
-		if !c.Wanted(chain.Info()) {
+		if !c.Wanted(chain.Info) {
 			continue
 		}
 		o, ok, f := c.OpenAt(chain)
@@ -83,8 +83,8 @@ func (c *call) eachChain(skipped func(Chain), run func() *door.Failure) *door.Fa
 func addressChains(c *call) *door.Failure {
 	var unknown []string
 	c.List("indexedChains")
-	f := c.eachChain(func(chain Chain) {
-		unknown = append(unknown, chain.Info().ChainID)
+	f := c.eachChain(func(chain *Chain) {
+		unknown = append(unknown, chain.Info.ChainID)
 	}, func() *door.Failure {
 		_, found, err := c.V.Newest(index.ListTxs, c.addr)
 		if err != nil {
@@ -126,7 +126,7 @@ func allTxs(c *call) *door.Failure {
 	if f := c.openMerged(&m); f != nil {
 		return f
 	}
-	f := c.eachChain(func(Chain) {}, func() *door.Failure { return c.mergeTxs(&m, failed) })
+	f := c.eachChain(func(*Chain) {}, func() *door.Failure { return c.mergeTxs(&m, failed) })
 	if f != nil {
 		return f
 	}

@@ -72,7 +72,7 @@ func allBlocks(c *call) *door.Failure {
 	if f := c.openMerged(&m); f != nil {
 		return f
 	}
-	if f := c.eachChain(func(Chain) {}, func() *door.Failure { return c.mergeBlocks(&m) }); f != nil {
+	if f := c.eachChain(func(*Chain) {}, func() *door.Failure { return c.mergeBlocks(&m) }); f != nil {
 		return f
 	}
 	return c.endMerged("blocks", &m)

@@ -93,10 +93,10 @@ func (c *call) native() (uint256.Int, *door.Failure) {
 	}
 	ctx, cancel := context.WithTimeout(c.Work, c.EVM.NodeTimeout)
 	defer cancel()
-	got, err := c.Chain.NodeBalance(ctx, c.addr, &c.Tip)
+	got, err := c.Chain.Balance(ctx, c.addr, &c.Tip)
 	if err != nil && !c.q.atBlock {
 		// A node that keeps no old states may have dropped that of the view's height.
-		got, err = c.Chain.NodeBalance(ctx, c.addr, nil)
+		got, err = c.Chain.Balance(ctx, c.addr, nil)
 	}
 	if err != nil {
 		c.Log.Debug("a chain's node does not give a balance", "chain", c.Info.ChainID, "err", err)

@@ -56,11 +56,11 @@ func (c *call) only(l index.List) {
 
 // still opens the chain to see whether anything came to what is shown.
 func still(s *reply.Shown, of reply.Marked) (tip evm.Hash, ok bool) {
-	c, ok := of.(Chain)
+	c, ok := of.(*Chain)
 	if !ok {
 		return tip, false
 	}
-	v, err := c.View(nil)
+	v, err := c.At(nil)
 	if err != nil {
 		return tip, false
 	}
@@ -171,7 +171,7 @@ func (c *call) settled(list []index.TokenBalance) []index.TokenBalance {
 		ctx, cancel := context.WithTimeout(c.Work, c.EVM.NodeTimeout)
 		defer cancel()
 		tip := c.V.Tip()
-		amounts, err := c.Chain.NodeTokenBalances(ctx, c.addr, tokens, &tip)
+		amounts, err := c.Chain.TokenBalances(ctx, c.addr, tokens, &tip)
 		if err != nil {
 			c.Log.Debug("a chain's node does not give balances of tokens", "chain", c.Info.ChainID, "err", err)
 		}
@@ -311,7 +311,7 @@ func (c *call) icmOf(tx *index.Tx) (*view.ICMInfo, *door.Failure) {
 	}
 	info := &view.ICMInfo{ID: r.ID, Sent: r.Kind == events.Sent, Peer: r.Peer}
 	if peer, ok := c.EVM.Chains.Chain(r.Peer.String()); ok {
-		info.PeerInfo = peer.Info()
+		info.PeerInfo = peer.Info
 	}
 	return info, nil
 }

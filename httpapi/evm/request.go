@@ -21,9 +21,9 @@ type Request struct {
 
 // Open is a chain that is open at a height.
 type Open struct {
-	Chain Chain
+	Chain *Chain
 	Info  *view.ChainInfo
-	V     View
+	V     *index.View
 	// Version is that of what the chain's tokens say of themselves, which V has at least.
 	Version uint64
 }
@@ -37,7 +37,7 @@ func (r *Request) Find(name []byte) *door.Failure {
 	if r.Chain, ok = r.EVM.Chains.Chain(string(name)); !ok {
 		return NoChain(name)
 	}
-	r.Info = r.Chain.Info()
+	r.Info = r.Chain.Info
 	r.About(r.Chain)
 	if settled := r.Chain.Settled(); settled != "" {
 		r.Ctx.Response.Header.Set(HeaderSettled, settled)
@@ -84,7 +84,7 @@ func (r *Request) ReadAll(run func() *door.Failure) *door.Failure {
 
 // OpenAt opens a chain at its last block, which the answer changes with. One without a block
 // is not opened: ok is false.
-func (r *Request) OpenAt(chain Chain) (o Open, ok bool, f *door.Failure) {
+func (r *Request) OpenAt(chain *Chain) (o Open, ok bool, f *door.Failure) {
 	o, err := OpenTip(chain)
 	switch {
 	case errors.Is(err, index.ErrEmpty):
@@ -98,9 +98,9 @@ func (r *Request) OpenAt(chain Chain) (o Open, ok bool, f *door.Failure) {
 }
 
 // OpenTip opens a chain at its last block.
-func OpenTip(chain Chain) (o Open, err error) {
-	o = Open{Chain: chain, Info: chain.Info(), Version: chain.TokenVersion()}
-	o.V, err = chain.View(nil)
+func OpenTip(chain *Chain) (o Open, err error) {
+	o = Open{Chain: chain, Info: chain.Info, Version: chain.TokenVersion()}
+	o.V, err = chain.At(nil)
 	return o, err
 }
 
@@ -119,7 +119,7 @@ func (r *Request) openView() (f *door.Failure) {
 		}
 	}
 	r.Version = r.Chain.TokenVersion()
-	v, err := r.Chain.View(at)
+	v, err := r.Chain.At(at)
 	switch {
 	case errors.Is(err, index.ErrAbove) && r.After != nil:
 		return door.BadRequest("pageToken is not valid: it belongs to a block that is not indexed here")

@@ -35,7 +35,7 @@ func (m *Room) shown(h *webhook.Hook) shape.Webhook {
 	w.ChainID = h.Chain.String()
 	for _, c := range m.EVM.Chains() {
 		if c.ID() == h.Chain {
-			w.ChainID = c.Info().ChainID
+			w.ChainID = c.Info.ChainID
 		}
 	}
 	w.Metadata.Addresses = addressTexts(h.Addresses)
@@ -96,7 +96,7 @@ func (c *call) selectAccounts(r *shape.WebhookRequest, n *webhook.Hook) (err err
 	if !ok {
 		return evmapi.NoChain([]byte(r.ChainID))
 	}
-	if number := on.Info().ChainID; !c.p.Client.Permits(number) {
+	if number := on.Info.ChainID; !c.p.Client.Permits(number) {
 		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + number}
 	}
 	n.Chain, n.Internal = on.ID(), r.IncludeInternalTxs

@@ -101,7 +101,7 @@ type openChain struct {
 func (c *call) openChains() (*chains, *door.Failure) {
 	o := &chains{c: c}
 	for _, ch := range c.EVM.Chains.Chains() {
-		if !c.Wanted(ch.Info()) {
+		if !c.Wanted(ch.Info) {
 			continue
 		}
 		open, ok, f := c.OpenAt(ch)

@@ -116,7 +116,7 @@ func newPoints(set *metric.Set, size int64) *points {
 // find appends the chunks that have the points from newest down to oldest, the
 // newest first, and makes those that are not kept or are outdated. With an error
 // comes the chain that cannot be read.
-func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk, evm.Chain, error) {
+func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk, *evm.Chain, error) {
 	place, last := newest/ChunkLen, oldest/ChunkLen
 	for {
 		k, settled := p.lookup(s, place)
@@ -128,7 +128,7 @@ func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk,
 			for settled == 0 && end > last && !p.has(s, end-1) {
 				end--
 			}
-			var broken evm.Chain
+			var broken *evm.Chain
 			var err error
 			if dst, broken, err = p.make(s, dst, place, end, k, settled); err != nil {
 				return dst, broken, err
@@ -172,7 +172,7 @@ func (s *series) at(place uint32) (newest, oldest uint32) {
 // make makes the chunks from one place down to another and appends them. If
 // there is one to make again, they are only it, and of its points only those from
 // a bucket on.
-func (p *points) make(s *series, dst []*chunk, place, end uint32, outdated *chunk, from uint32) ([]*chunk, evm.Chain, error) {
+func (p *points) make(s *series, dst []*chunk, place, end uint32, outdated *chunk, from uint32) ([]*chunk, *evm.Chain, error) {
 	newest, _ := s.at(place)
 	_, oldest := s.at(end)
 	w := chunkWriter{s: s, p: p, made: dst}
@@ -248,7 +248,7 @@ var partSize = int(reflect.TypeFor[part]().Size())
 
 // figures yields the value of each bucket from newest down to oldest, which
 // are within the series' bounds. With an error comes the chain that has it.
-func (s *series) figures(newest, oldest uint32, take func(bucket uint32, value []byte)) (evm.Chain, error) {
+func (s *series) figures(newest, oldest uint32, take func(bucket uint32, value []byte)) (*evm.Chain, error) {
 	var text []byte
 	if len(s.sources) == 1 {
 		return s.sources[0].chain, s.walk(&s.sources[0], newest, oldest, func(bucket uint32, r *rollup.Record) {

@@ -110,7 +110,7 @@ func (c *call) read(size int) *door.Failure {
 	}
 	c.newest, c.oldest = newest, oldest
 	var err error
-	var broken evm.Chain
+	var broken *evm.Chain
 	if c.chunks, broken, err = c.kept.find(&c.series, c.chunks, newest, oldest); err != nil {
 		return c.failure(broken, err)
 	}

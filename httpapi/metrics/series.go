@@ -42,8 +42,8 @@ func parseGroup(name []byte) group {
 }
 
 // has reports whether a chain belongs to the group.
-func (g group) has(c evm.Chain) bool {
-	return g == total || c.Info().IsTestnet == (g == testnet)
+func (g group) has(c *evm.Chain) bool {
+	return g == total || c.Info.IsTestnet == (g == testnet)
 }
 
 // series are the points of one metric, of a chain or of several together.
@@ -57,15 +57,15 @@ type series struct {
 	sources     []source
 	begun       bool
 	first, last uint32
-	hash        uint64    // of all above but the bounds
-	held        evm.Chain // whose buckets after heldAt do not hold until they are made again, nil: none
+	hash        uint64     // of all above but the bounds
+	held        *evm.Chain // whose buckets after heldAt do not hold until they are made again, nil: none
 	heldAt      uint32
 	why         string // why the metric is not known of the chain added last that it is not known of
 }
 
 // source is how far the metrics of a chain are.
 type source struct {
-	chain       evm.Chain
+	chain       *evm.Chain
 	id          chain.ID
 	edition     uint32
 	next        uint64 // height
@@ -110,7 +110,7 @@ func (c *call) loadSources() *door.Failure {
 			return c.failure(c.Chain, err)
 		case !known:
 			return door.NotFound("the metric " + s.metric.String() + " of chain " +
-				c.Chain.Info().ChainID + " is not known: " + s.why)
+				c.Chain.Info.ChainID + " is not known: " + s.why)
 		}
 		return nil
 	}
@@ -138,26 +138,26 @@ func (c *call) loadSources() *door.Failure {
 
 // mark binds the answer to a chain's last block. It is called before the chain is
 // read: what comes in between makes the answer newer than its mark, never older.
-func (c *call) mark(ch evm.Chain) {
+func (c *call) mark(ch *evm.Chain) {
 	_, tip, _ := ch.Cursor()
 	c.Mark(reply.Mark{Chain: ch, Tip: tip})
 }
 
 // beginsAbove reports whether the sums of a chain lack its first blocks.
-func beginsAbove(c evm.Chain) bool {
+func beginsAbove(c *evm.Chain) bool {
 	gaps, _ := c.Gaps()
 	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapBelow || g.Kind == view.GapUnsummed })
 }
 
 // neverTraced reports whether no node has had a chain's traces. What lacks only those
 // of some blocks is served: they are named as a gap, and are made up for.
-func neverTraced(c evm.Chain) bool {
+func neverTraced(c *evm.Chain) bool {
 	gaps, _ := c.Gaps()
 	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapUntraced })
 }
 
 // add adds a chain, unless the metric is not known of it.
-func (s *series) add(c evm.Chain) (known bool, err error) {
+func (s *series) add(c *evm.Chain) (known bool, err error) {
 	state, edition, err := c.RollupState()
 	if err != nil {
 		return false, err
@@ -210,11 +210,11 @@ func (s *series) window(since, until uint64, before uint32) (newest, oldest uint
 }
 
 // failure is the answer when the metrics of a chain cannot be read.
-func (c *call) failure(ch evm.Chain, err error) *door.Failure { return failure(&c.Request, ch, err) }
+func (c *call) failure(ch *evm.Chain, err error) *door.Failure { return failure(&c.Request, ch, err) }
 
 // Fees returns what all transactions of a chain have paid, in wei. all is false if the sums
 // lack the first of them.
-func Fees(r *reply.Request, of evm.Chain) (wei uint256.Int, all bool, f *door.Failure) {
+func Fees(r *reply.Request, of *evm.Chain) (wei uint256.Int, all bool, f *door.Failure) {
 	if beginsAbove(of) {
 		return wei, false, nil
 	}
@@ -229,8 +229,8 @@ func Fees(r *reply.Request, of evm.Chain) (wei uint256.Int, all bool, f *door.Fa
 }
 
 // failure is the answer when the metrics of a chain cannot be read.
-func failure(r *evm.Request, ch evm.Chain, err error) *door.Failure {
-	r.Chain, r.Info = ch, ch.Info()
+func failure(r *evm.Request, ch *evm.Chain, err error) *door.Failure {
+	r.Chain, r.Info = ch, ch.Info
 	if errors.Is(err, index.ErrRollup) {
 		return door.Unavailable("chain " + r.Info.ChainID + " cannot answer this now: " + err.Error())
 	}

@@ -186,7 +186,7 @@ func (s *supply) ofFees(c *call) *door.Failure {
 	if !ok {
 		return c.missing("the C-Chain of " + c.name + " is not followed here")
 	}
-	var of evm.Chain
+	var of *evm.Chain
 	if c.room.EVM != nil {
 		of, ok = c.room.EVM.Chain(on.ID().String())
 	}

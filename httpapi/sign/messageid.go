@@ -20,7 +20,7 @@ const attestedPerUnit = 5
 func (m *Room) messageWithID(network string, id chain.ID, looked *int) ([]aggregator.Request, *door.Failure) {
 	var unread *door.Failure // why a chain could not be looked through
 	for _, ch := range m.EVM.Chains() {
-		info := ch.Info()
+		info := ch.Info
 		if info.IsTestnet == (network == "mainnet") {
 			continue
 		}
@@ -47,8 +47,8 @@ func (m *Room) messageWithID(network string, id chain.ID, looked *int) ([]aggreg
 
 // warpMessage returns a chain's message with an ID, nil if it has none; made is false as long as
 // its messages cannot be found by their IDs.
-func warpMessage(ch evmapi.Chain, id chain.ID) (msg []byte, made bool, err error) {
-	v, err := ch.View(nil)
+func warpMessage(ch *evmapi.Chain, id chain.ID) (msg []byte, made bool, err error) {
+	v, err := ch.At(nil)
 	if errors.Is(err, index.ErrEmpty) {
 		return nil, true, nil
 	}

@@ -145,7 +145,7 @@ func (m *Room) signAll(network Aggregator, requests []aggregator.Request, origin
 func (m *Room) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Failure) {
 	var unread *door.Failure // why a chain could not be looked through
 	for _, chain := range m.EVM.Chains() {
-		info := chain.Info()
+		info := chain.Info
 		if info.IsTestnet != testnet {
 			continue
 		}
@@ -174,8 +174,8 @@ func (m *Room) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Failur
 
 // TxMessages returns the unsigned warp messages of a transaction in the order of their
 // logs; found is false if the chain has no such transaction, or not yet.
-func TxMessages(chain evmapi.Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
-	v, err := chain.View(nil)
+func TxMessages(chain *evmapi.Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
+	v, err := chain.At(nil)
 	if err != nil {
 		return nil, false, err
 	}

@@ -29,7 +29,7 @@ const (
 // chainStream is the part of a stream that is about one chain.
 type chainStream struct {
 	t        *stream
-	chain    evmapi.Chain
+	chain    *evmapi.Chain
 	info     *view.ChainInfo
 	hub      *events.Hub
 	follower *events.Follower

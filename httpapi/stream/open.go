@@ -129,7 +129,7 @@ func (t *stream) openChains(e *Query, after map[string]events.Position) *door.Fa
 		if !ok {
 			return evmapi.NoChain([]byte(name))
 		}
-		info := c.Info()
+		info := c.Info
 		if !t.client.Permits(info.ChainID) {
 			return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + info.ChainID}
 		}
