@@ -2,7 +2,6 @@ package engine
 
 import (
 	"quorate/engine/chain"
-	"quorate/engine/follow"
 	"quorate/engine/operation"
 )
 
@@ -14,28 +13,17 @@ func (e *Engine) Exports() *operation.Exports { return e.exports }
 
 func (e *Engine) newExports() (err error) {
 	cfg := e.cfg.Exports
-	cfg.Dir, cfg.Chains = e.disk.path(exportsDir), exported{&e.evms}
+	cfg.Dir, cfg.Chain = e.disk.path(exportsDir), e.exported
 	cfg.Room, cfg.Spare, cfg.Logger, cfg.Metrics = e.disk.room, e.cfg.Spare, e.cfg.Log("export"), e.cfg.Metrics
 	e.exports, err = operation.New(cfg)
 	return err
 }
 
-// exported shows the followed chains to exports.
-type exported struct{ evms *EVMs }
-
-// ByID implements [operation.Chains].
-func (x exported) ByID(id chain.ID) (operation.Chain, bool) {
-	c, ok := x.evms.ByID(id)
-	return exportedChain{c}, ok
-}
-
-type exportedChain struct{ *follow.EVM }
-
-// View implements [operation.Chain].
-func (c exportedChain) View(tip *uint64) (operation.View, error) {
-	v, err := c.Index().At(tip)
-	if err != nil {
-		return nil, err // a nil *index.View is not a nil View
+// exported returns a followed chain for exports.
+func (e *Engine) exported(id chain.ID) (operation.Chain, bool) {
+	c, ok := e.evms.ByID(id)
+	if !ok {
+		return operation.Chain{}, false
 	}
-	return v, nil
+	return operation.Chain{Chain: c.Index(), Number: c.Number()}, true
 }

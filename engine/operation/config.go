@@ -8,36 +8,16 @@ import (
 
 	"quorate/engine/archive/vfs"
 	"quorate/engine/chain"
-	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/metric"
 	"quorate/engine/store"
 	"quorate/engine/yield"
 )
 
-// Chains finds the chains that are followed.
-type Chains interface {
-	ByID(id chain.ID) (Chain, bool)
-}
-
-// Chain is one of them.
-type Chain interface {
-	// Number is the EVM chain number.
-	Number() uint64
-	// View returns the chain as it was at a height, or as it is now if tip is nil: see
-	// [index.Chain.At].
-	View(tip *uint64) (View, error)
-}
-
-// View is the part of [index.View] that exports read.
-type View interface {
-	Tip() evm.Head
-	BlocksBefore(milli uint64) (uint64, error)
-	AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
-	Tx(hash evm.Hash) (*index.Tx, bool, error)
-	Token(a evm.Address) (index.TokenMeta, bool, error)
-	MayBeToken(a *evm.Address) bool
-	Close()
+// Chain is a chain that is followed: its index, and its EVM chain number.
+type Chain struct {
+	*index.Chain
+	Number uint64
 }
 
 // Config says what exports may take. Zero values take the defaults.
@@ -46,8 +26,8 @@ type Config struct {
 	Dir string
 	// Store keeps the records; see [Exports.KeepIn].
 	Store store.Records
-	// Chains are those that are followed; required.
-	Chains Chains
+	// Chain returns a chain if it is followed; required.
+	Chain func(id chain.ID) (Chain, bool)
 	// FS is the file system. Default the machine's.
 	FS vfs.FS
 	// Room reports why nothing may be written. Nil: there is room.
@@ -93,8 +73,8 @@ const (
 )
 
 func (c *Config) fill() error {
-	if c.Dir == "" || c.Chains == nil {
-		return errors.New("operation: Dir and Chains are required")
+	if c.Dir == "" || c.Chain == nil {
+		return errors.New("operation: Dir and Chain are required")
 	}
 	if c.FS == nil {
 		c.FS = vfs.OS{}

@@ -142,13 +142,13 @@ func (e *Exports) Create(ctx context.Context, req Request) (Operation, error) {
 		rec.Request.Compression = Gzip
 	}
 	for _, id := range req.Chains {
-		c, ok := e.cfg.Chains.ByID(id)
+		c, ok := e.cfg.Chain(id)
 		if !ok {
 			return Operation{}, refuse(Unknown, "chain %s is not served here", id)
 		}
-		p, err := pinned(c, pin{Chain: id, Number: fmt.Sprint(c.Number())}, req.First, req.Last)
+		p, err := pinned(c, pin{Chain: id, Number: fmt.Sprint(c.Number)}, req.First, req.Last)
 		if err != nil {
-			return Operation{}, refuse(NotIndexed, "chain %d cannot be exported now: %v", c.Number(), err)
+			return Operation{}, refuse(NotIndexed, "chain %d cannot be exported now: %v", c.Number, err)
 		}
 		rec.Pins = append(rec.Pins, p)
 	}

@@ -33,7 +33,7 @@ func TestEqualsPaging(t *testing.T) {
 	t.Parallel()
 	chains := makeChains(t, 160, 90)
 	disk := &faultfs.Disk{}
-	e, _ := running(t, Config{Store: &memory{}, FS: disk, Chains: chains})
+	e, _ := running(t, Config{Store: &memory{}, FS: disk, Chain: chains.byID})
 	one, two := chains[chain.ID{1}], chains[chain.ID{2}]
 	middle := func(i int) uint64 { return one.blocks[i].TimeMilli }
 	f := func(req Request) {
@@ -87,7 +87,7 @@ func TestKilled(t *testing.T) {
 	for _, compression := range []Compression{Gzip, Zstd} {
 		req := Request{Addresses: someAddresses(), Chains: chains.ids(), Compression: compression}
 		whole := &faultfs.Disk{}
-		e, stop := running(t, Config{Store: &memory{}, FS: whole, Chains: chains})
+		e, stop := running(t, Config{Store: &memory{}, FS: whole, Chain: chains.byID})
 		want, _ := content(t, e, await(t, e, create(t, e, req).ID))
 		stop()
 		rng := rand.New(rand.NewPCG(9, 9))
@@ -101,7 +101,7 @@ func TestKilled(t *testing.T) {
 				}
 				return nil
 			}
-			e, stop := running(t, Config{Store: kept, FS: disk, Chains: chains})
+			e, stop := running(t, Config{Store: kept, FS: disk, Chain: chains.byID})
 			id := create(t, e, req).ID
 			await(t, e, id)
 			stop()
@@ -112,7 +112,7 @@ func TestKilled(t *testing.T) {
 				resumed++
 			}
 			disk = disk.After(faultfs.Loss(rng.IntN(3)), rng)
-			e, stop = running(t, Config{Store: kept, FS: disk, Chains: chains})
+			e, stop = running(t, Config{Store: kept, FS: disk, Chain: chains.byID})
 			if got, _ := content(t, e, await(t, e, id)); !bytes.Equal(got, want) {
 				t.Fatalf("killed at %d: other bytes", n)
 			}
@@ -133,12 +133,12 @@ func TestStopped(t *testing.T) {
 	chains := makeChains(t, 120)
 	req := Request{Addresses: someAddresses(), Chains: chains.ids()}
 	disk, kept := &faultfs.Disk{}, &memory{}
-	e, stop := running(t, Config{Store: kept, FS: disk, Chains: chains})
+	e, stop := running(t, Config{Store: kept, FS: disk, Chain: chains.byID})
 	want, _ := content(t, e, await(t, e, create(t, e, req).ID))
 	first := create(t, e, req).ID
 	for range 8 {
 		stop()
-		e, stop = running(t, Config{Store: kept, FS: disk, Chains: chains})
+		e, stop = running(t, Config{Store: kept, FS: disk, Chain: chains.byID})
 		create(t, e, req)
 		kept.mu.Lock()
 		for k := range kept.rows {
@@ -162,7 +162,7 @@ func TestFullDisk(t *testing.T) {
 	full := func(what string, fail func(op, name string) error, room func() error) {
 		t.Helper()
 		disk := &faultfs.Disk{}
-		e, _ := running(t, Config{Store: &memory{}, FS: disk, Chains: chains, Room: room})
+		e, _ := running(t, Config{Store: &memory{}, FS: disk, Chain: chains.byID, Room: room})
 		disk.Fail(fail)
 		op := await(t, e, create(t, e, Request{Addresses: someAddresses(), Chains: chains.ids()}).ID)
 		if op.Status != Failed || op.Code != CodeInternal || op.Message != noRoomLeft || op.Size != 0 || op.HasFile() {
@@ -204,7 +204,7 @@ func TestFullDisk(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	chains := makeChains(t, 120, 80)
-	e, _ := running(t, Config{Store: &memory{}, FS: &faultfs.Disk{}, Chains: chains, MaxSize: 9000})
+	e, _ := running(t, Config{Store: &memory{}, FS: &faultfs.Disk{}, Chain: chains.byID, MaxSize: 9000})
 	req := Request{Addresses: someAddresses(), Chains: chains.ids()}
 	want := make(map[string][][]string)
 	for _, id := range req.Chains {
@@ -245,7 +245,7 @@ func TestRewound(t *testing.T) {
 	chains := makeChains(t, 100)
 	c := chains[chain.ID{1}]
 	disk := &faultfs.Disk{}
-	e, _ := running(t, Config{Store: &memory{}, FS: disk, Chains: chains})
+	e, _ := running(t, Config{Store: &memory{}, FS: disk, Chain: chains.byID})
 	writes := 0
 	disk.Fail(func(kind, _ string) error {
 		if kind != "write" {
@@ -305,7 +305,7 @@ func TestQuotas(t *testing.T) {
 	hold := make(chan struct{})
 	disk := &faultfs.Disk{}
 	e, _ := running(t, Config{
-		Store: &memory{}, FS: disk, Chains: chains, Workers: 1, Queue: 3, PerClient: 2,
+		Store: &memory{}, FS: disk, Chain: chains.byID, Workers: 1, Queue: 3, PerClient: 2,
 		Room: func() error {
 			if full.Load() {
 				return errors.New("full")
@@ -361,7 +361,7 @@ func TestForgotten(t *testing.T) {
 	t.Parallel()
 	chains := makeChains(t, 20)
 	disk, kept := &faultfs.Disk{}, &memory{}
-	e, stop := running(t, Config{Store: kept, FS: disk, Chains: chains, Keep: time.Hour})
+	e, stop := running(t, Config{Store: kept, FS: disk, Chain: chains.byID, Keep: time.Hour})
 	op := await(t, e, create(t, e, Request{Addresses: someAddresses(), Chains: chains.ids()}).ID)
 	young := await(t, e, create(t, e, Request{Addresses: someAddresses(), Chains: chains.ids()}).ID)
 	stop()
@@ -386,7 +386,7 @@ func TestForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept.rows[lost.ID] = string(b) // its file is not there, as after a restore
-	e, _ = running(t, Config{Store: kept, FS: disk, Chains: chains, Keep: time.Hour})
+	e, _ = running(t, Config{Store: kept, FS: disk, Chain: chains.byID, Keep: time.Hour})
 	until(t, "the old one is forgotten", func() bool {
 		_, found, err := e.Get(op.ID)
 		return !found && err == nil && len(names(disk)) == 2
@@ -406,7 +406,7 @@ func TestChainGone(t *testing.T) {
 	t.Parallel()
 	chains := makeChains(t, 40)
 	disk, kept := &faultfs.Disk{}, &memory{}
-	e, stop := running(t, Config{Store: kept, FS: disk, Chains: chains})
+	e, stop := running(t, Config{Store: kept, FS: disk, Chain: chains.byID})
 	hold := errors.New("stop here")
 	kept.put = func(v string) error {
 		if strings.Contains(v, "COMPLETED") || strings.Contains(v, "FAILED") {
@@ -419,7 +419,7 @@ func TestChainGone(t *testing.T) {
 	stop()
 	kept.put = nil
 	disk = &faultfs.Disk{}
-	e, _ = running(t, Config{Store: kept, FS: disk, Chains: testChains{}, Patience: 20 * time.Millisecond})
+	e, _ = running(t, Config{Store: kept, FS: disk, Chain: testChains{}.byID, Patience: 20 * time.Millisecond})
 	if op := await(t, e, op.ID); op.Status != Failed || op.Code != CodeRequest {
 		t.Errorf("%+v", op)
 	}
@@ -431,7 +431,7 @@ func TestChainGone(t *testing.T) {
 // TestBeforeRun: until it is known which operations there are, all is refused.
 func TestBeforeRun(t *testing.T) {
 	t.Parallel()
-	e, err := New(Config{Dir: t.TempDir(), Chains: makeChains(t, 2)})
+	e, err := New(Config{Dir: t.TempDir(), Chain: makeChains(t, 2).byID})
 	if err != nil {
 		t.Fatal(err)
 	}

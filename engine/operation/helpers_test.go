@@ -74,23 +74,13 @@ type testChain struct {
 	blocks []*evm.Block
 }
 
-func (c *testChain) Number() uint64 { return c.number }
-
-func (c *testChain) View(tip *uint64) (View, error) {
-	v, err := c.x.At(tip)
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
 type testChains map[chain.ID]*testChain
 
-func (c testChains) ByID(id chain.ID) (Chain, bool) {
+func (c testChains) byID(id chain.ID) (Chain, bool) {
 	if found, ok := c[id]; ok {
-		return found, true
+		return Chain{found.x, found.number}, true
 	}
-	return nil, false
+	return Chain{}, false
 }
 
 // makeChains makes chains with so many blocks, numbered from 1.

@@ -28,7 +28,7 @@ const (
 // writer writes transactions as rows (RFC 4180).
 type writer struct {
 	chainID string
-	v       View
+	v       *index.View
 	tokens  map[evm.Address]index.TokenMeta // seen lately
 	err     error                           // the first one met while looking up a token
 

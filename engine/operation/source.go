@@ -114,7 +114,7 @@ func (s *source) take(dst []byte) ([]byte, int, error) {
 // shared appends the rows of a transaction that several of the addresses have part in:
 // each list has only what concerns its own.
 func (s *source) shared(dst []byte, hash evm.Hash) (_ []byte, rows int, err error) {
-	err = s.view(func(v View) error {
+	err = s.view(func(v *index.View) error {
 		tx, found, err := v.Tx(hash)
 		if err == nil && !found {
 			err = fmt.Errorf("transaction %s is missing", hash)
@@ -137,7 +137,7 @@ func (s *source) fill() error {
 	if !missing {
 		return nil
 	}
-	return s.view(func(v View) error {
+	return s.view(func(v *index.View) error {
 		for i := range s.lists {
 			// A page may be empty and not the last.
 			for l := &s.lists[i]; !l.ended && l.next == len(l.items); {
@@ -151,7 +151,7 @@ func (s *source) fill() error {
 }
 
 // view calls read with the chain as the export has it.
-func (s *source) view(read func(v View) error) error {
+func (s *source) view(read func(v *index.View) error) error {
 	v, err := viewAt(s.chain, s.pin)
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func (s *source) view(read func(v View) error) error {
 }
 
 // viewAt opens a chain at the height of an export.
-func viewAt(c Chain, p *pin) (View, error) {
-	v, err := c.View(&p.Tip)
+func viewAt(c Chain, p *pin) (*index.View, error) {
+	v, err := c.At(&p.Tip)
 	switch {
 	case errors.Is(err, index.ErrAbove), errors.Is(err, index.ErrEmpty), errors.Is(err, index.ErrBelow):
 		return nil, fmt.Errorf("%w: %w", errAway, err)
@@ -180,7 +180,7 @@ func viewAt(c Chain, p *pin) (View, error) {
 }
 
 // page reads the next page of a list.
-func (s *source) page(v View, l *list, a evm.Address) error {
+func (s *source) page(v *index.View, l *list, a evm.Address) error {
 	l.items, l.rows, l.next = l.items[:0], l.rows[:0], 0
 	p := index.Page{After: l.after, Limit: s.batch, Ascending: true, From: s.pin.From, To: s.pin.To}
 	if s.pin.Begun {
@@ -208,7 +208,7 @@ func (s *source) page(v View, l *list, a evm.Address) error {
 
 // pinned returns a chain as it is now, with the blocks of a frame of time.
 func pinned(c Chain, p pin, first, last uint64) (pin, error) {
-	v, err := c.View(nil)
+	v, err := c.At(nil)
 	if err != nil {
 		return p, err
 	}

@@ -119,7 +119,7 @@ func (e *Exports) startAgain(ctx context.Context, r *record) error {
 	e.log.Warn("an export starts again: a chain went back", "id", r.ID, "restarts", r.Restarts)
 	r.restart()
 	for i := range r.Pins {
-		c, ok := e.cfg.Chains.ByID(r.Pins[i].Chain)
+		c, ok := e.cfg.Chain(r.Pins[i].Chain)
 		if !ok {
 			return errAway
 		}
@@ -261,7 +261,7 @@ func (e *Exports) write(ctx context.Context, r *record, f vfs.File) error {
 func (e *Exports) sources(r *record) ([]*source, error) {
 	list := make([]*source, len(r.Pins))
 	for i := range r.Pins {
-		c, ok := e.cfg.Chains.ByID(r.Pins[i].Chain)
+		c, ok := e.cfg.Chain(r.Pins[i].Chain)
 		if !ok {
 			return nil, fmt.Errorf("%w: %s is not followed", errAway, r.Pins[i].Chain)
 		}
