@@ -11,8 +11,6 @@ import (
 	"quorate/httpapi/door"
 )
 
-func page10() index.Page { return index.Page{Limit: 10, To: 1 << 62} }
-
 // oneChain is found by all names.
 type oneChain struct{ c *testChain }
 

@@ -1,12 +1,9 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/big"
-	"net/url"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/index"
 	"quorate/httpapi/view"
 )
 
@@ -79,44 +75,11 @@ func txHash(number uint64, i byte) evm.Hash {
 	return evm.Keccak(h[:])
 }
 
-// TestIndexed walks each list over a real index while it grows.
-func TestIndexed(t *testing.T) {
+// TestBalancesAt: balances are those after the block that is asked for.
+func TestBalancesAt(t *testing.T) {
 	t.Parallel()
-	s, c := indexed(t, 12)
-	for path, want := range map[string]int{
-		asAlice + "/transactions?": 120, asAlice + "/transactions?sortOrder=asc&startBlock=3&endBlock=9&": 60,
-		asAlice + "/transactions:listErc721?": 84, base + "/tokens/" + art.String() + "/transfers?endBlock=2&": 14,
-		base + "/tokens/" + gold.String() + "/transfers?": 84, base + "/blocks/5/transactions?": 10, base + "/blocks/5/transactions?pageSize=0&": 10,
-		base + "/transactions?": 120, base + "/transactions?status=failed&": 36, base + "/transactions?status=success&": 84,
-		asAlice + "/balances:listErc20?": 1, asAlice + "/balances:listErc721?contractAddress=" + art.String() + "&": 84,
-	} {
-		tip, _, _ := c.x.Cursor()
-		want += growth(path) * int(tip-11)
-		var rows []string
-		size := "pageSize=19"
-		if path == base+"/blocks/5/transactions?pageSize=0&" {
-			size = ""
-		}
-		for next := path + size; ; {
-			var page listed
-			getJSON(t, s, next, &page)
-			rows = append(rows, page.rows()...)
-			if page.NativeTokenBalance != nil && page.NativeTokenBalance.Balance != fmt.Sprint(1_000_000+tip) {
-				t.Errorf("%s: balance %s at tip %d", path, page.NativeTokenBalance.Balance, tip)
-			}
-			if page.NextPageToken == nil {
-				break
-			}
-			c.commit(t, 1)
-			next = path + size + "&pageToken=" + url.QueryEscape(*page.NextPageToken)
-		}
-		sorted := slices.Clone(rows)
-		slices.Sort(sorted)
-		if distinct := len(slices.Compact(sorted)); len(rows) != want || distinct != want {
-			t.Errorf("%s: %d rows, %d of them distinct, want %d", path, len(rows), distinct, want)
-		}
-	}
-	tip, _, _ := c.x.Cursor()
+	const tip = 11
+	s, _ := indexed(t, tip+1)
 	for _, at := range []uint64{0, 1, 5, tip} {
 		var body struct {
 			NativeTokenBalance struct{ Balance string }
@@ -132,46 +95,7 @@ func TestIndexed(t *testing.T) {
 		}
 	}
 	expect(t, s, fmt.Sprintf("%s/balances:getNative?blockNumber=%d", asAlice, tip+1), 404, "does not exist")
-	expect(t, s, base+"/transactions/"+txHash(5, 3).String(), 200, `"blockNumber":"5"`)
 	expect(t, s, base+"/transactions/"+txHash(5, 77).String(), 404, "does not exist")
-	expect(t, s, base+"/blocks/"+numbered(5, 0xb).String()+"/transactions", 200, `"blockNumber":"5"`)
-}
-
-// growth is how many rows of a list each further block of busyBlock has.
-func growth(path string) int {
-	switch path {
-	case asAlice + "/transactions?", base + "/transactions?":
-		return 10
-	case base + "/transactions?status=failed&":
-		return 3
-	case asAlice + "/transactions:listErc721?", base + "/tokens/" + gold.String() + "/transfers?", base + "/transactions?status=success&",
-		asAlice + "/balances:listErc721?contractAddress=" + art.String() + "&":
-		return 7
-	}
-	return 0
-}
-
-// BenchmarkPageIndexed is a page of ten from a real index.
-func BenchmarkPageIndexed(b *testing.B) {
-	s, c := indexed(b, 1000)
-	if err := c.x.PutTokens(context.Background(), map[evm.Address]index.TokenMeta{gold: {Kind: index.ERC20, Name: "Gold", Symbol: "GLD"}}); err != nil {
-		b.Fatal(err)
-	}
-	s.desk.Dialect = view.AlwaysContract
-	var req fasthttp.Request
-	req.SetRequestURI(asAlice + "/transactions")
-	req.Header.SetHost("localhost")
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init(&req, nil, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx.Response.Reset()
-		s.handle(ctx)
-	}
-	if ctx.Response.StatusCode() != 200 {
-		b.Fatalf("%d %s", ctx.Response.StatusCode(), ctx.Response.Body())
-	}
-	b.SetBytes(int64(len(ctx.Response.Body())))
 }
 
 // TestAnswersOutliveBlocks: a kept page stays good over blocks that bring nothing

@@ -56,6 +56,10 @@ func TestMetricReads(t *testing.T) {
 	f("again", days, 0, 0)
 	c.reroll()
 	f("metrics made anew", metricPath("total", rollup.AvgTps, "pageSize=49"), 1, group)
+	want := wantPoints(t, rollup.TxCount, rollup.Day, 0, 1<<62, c)
+	must(c.x.Reroll(t.Context(), func(uint64, uint64) { // served meanwhile
+		comparePoints(t, s, metricPath("1", rollup.TxCount, ""), 2160, want)
+	}))
 }
 
 // TestHeldMetrics: when blocks were given up what comes before them is served, alone and
