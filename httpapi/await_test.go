@@ -16,23 +16,29 @@ import (
 )
 
 // laggingChain is one whose index may be behind its node by a few blocks.
-type laggingChain struct{ *fakeChain }
+type laggingChain struct{ *testChain }
 
-func (c laggingChain) Cursor() (uint64, evm.Hash, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tip, evm.Hash{1, 31: byte(c.tip)}, !c.empty
+func (c laggingChain) height() uint64 {
+	tip, _, _ := c.testChain.Chain.Cursor()
+	return tip
 }
 
+// Syncing returns the node's height, which is that of the index unless target says more.
 func (c laggingChain) Syncing() (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return max(c.target, c.tip), false
+	return max(c.target, c.height()), false
+}
+
+func (c laggingChain) Chain(string) (*Chain, bool) { return c.Chains()[0], true }
+
+func (c laggingChain) Chains() []*Chain {
+	return []*Chain{{Chain: c.testChain.Chain, Nodes: c, Info: &c.info}}
 }
 
 func (c laggingChain) grow(n int) {
 	for range n {
-		growBusy(c.fakeChain)
+		growBusy(c.testChain)
 	}
 }
 
@@ -40,7 +46,7 @@ func (c laggingChain) grow(n int) {
 func lagging(t *testing.T, inFleet bool) (*Server, laggingChain) {
 	t.Helper()
 	c := laggingChain{busyChain()}
-	cfg := Config{Networks: networks{signs("x")}, Chains: oneChain{c}, TokenKey: []byte("the key of all tests")}
+	cfg := Config{Networks: networks{signs("x")}, Chains: c, TokenKey: []byte("the key of all tests")}
 	if inFleet {
 		cfg.Fleet = forward.New(forward.Config{Members: []string{"http://127.0.0.1:1"}, Secrets: [][]byte{fleetSecret}, Metrics: metric.NewSet(), Logger: slog.New(slog.DiscardHandler)})
 	}
@@ -86,17 +92,17 @@ func TestAwait(t *testing.T) {
 		if got := get(s, next, asks...); got.StatusCode() != http.StatusServiceUnavailable || string(got.Header.Peek("Retry-After")) != "1" || time.Since(begun) < 250*time.Millisecond {
 			t.Errorf("behind: status %d after %s: %s", got.StatusCode(), time.Since(begun), got.Body())
 		}
-		if got := string(get(s, list, asks...).Header.Peek("X-Indexed-Height")); got != fmt.Sprint(c.tip) {
-			t.Errorf("indexed height %q, not %d", got, c.tip)
+		if got := string(get(s, list, asks...).Header.Peek("X-Indexed-Height")); got != fmt.Sprint(c.height()) {
+			t.Errorf("indexed height %q, not %d", got, c.height())
 		}
-		if got := get(s, list, "X-Min-Height", fmt.Sprint(c.tip+3)).StatusCode(); got != http.StatusServiceUnavailable {
+		if got := get(s, list, "X-Min-Height", fmt.Sprint(c.height()+3)).StatusCode(); got != http.StatusServiceUnavailable {
 			t.Errorf("a height that is not there: status %d", got)
 		}
 		if got := get(s, list, "X-Min-Height", "high").StatusCode(); got != http.StatusBadRequest {
 			t.Errorf("no height: status %d", got)
 		}
+		tip := c.height()
 		c.mu.Lock()
-		tip := c.tip
 		c.target = tip + 3
 		c.mu.Unlock()
 		for path, status := range map[string]int{
