@@ -51,7 +51,7 @@ var moments = []struct {
 	}},
 	{"a block that settles it is checked", false, func(r *heliconRig, t *testing.T, s *child) {
 		poll(t, time.Millisecond, "the server finds false results", func() bool {
-			if strings.Contains(s.stderr.String(), "false results were told") {
+			if strings.Contains(s.stderr.String(), "a node answered falsely about some blocks") {
 				return true
 			}
 			if isIndexed(t, s.url, r.c) {

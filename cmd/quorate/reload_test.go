@@ -29,7 +29,7 @@ func TestHangup(t *testing.T) {
 		poll(t, 5*time.Millisecond, line, func() bool { return strings.Count(s.stderr.String(), line) > before })
 	}
 	hangup(`{"methods":["0xfebb0f7e bar()"]}`, "SIGHUP: files read again")
-	hangup(`{"methods":["0xnothing"]}`, "what they said before stays")
+	hangup(`{"methods":["0xnothing"]}`, "their former contents stay in use")
 	hangup(`{"methods":["0xc2985578 foo()"]}`, "SIGHUP: files read again")
 	s.stop(t)
 }

@@ -44,7 +44,7 @@ func TestLies(t *testing.T) {
 			honest.Advance(settling)
 			s.waitBlock(t, settling)
 			eventually(t, 10*time.Second, func(ctx context.Context) error { return s.block(ctx, truth) })
-			eventually(t, 10*time.Second, func(context.Context) error { return s.says(liar.http.URL, "told something false") })
+			eventually(t, 10*time.Second, func(context.Context) error { return s.says(liar.http.URL, "a node answered falsely") })
 			liar.Advance(len(w.Blocks))
 			honest.Advance(len(w.Blocks))
 			s.judge(t, w)
