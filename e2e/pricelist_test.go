@@ -80,7 +80,7 @@ var apart = map[string]string{
 	"POST /aggregate-signatures": "known", "POST /v1/signatureAggregator/{network}/aggregateSignatures": "known",
 	"POST /ext/bc/{chain}": "known", "POST /ext/P": "known", "POST /ext/info": "known", "POST /ext/health": "known",
 	"GET /ext/bc/{chain}": "refused: it is for WebSockets", "GET /ext/P": "refused", "GET /ext/info": "refused", "GET /ext": "refused",
-	"POST /ext": "for operators",
+	"POST /ext": "for operators", "POST /v2/api": "as GET, with the parameters in its body",
 	"POST /v1/operations/transactions:export":                                                 "files are written where processors have nothing else to do",
 	"GET /v1/operations/{operationId}":                                                        "known",
 	"GET /v1/operations/{operationId}/file":                                                   "charged by size (TestFileUnits, httpapi)",
@@ -195,6 +195,10 @@ func (p *pricing) known() []priced {
 		}
 		return r
 	}
+	dialect := func(action, rest string) priced {
+		return priced{name: action + " in Etherscan's dialect", method: http.MethodGet, path: "/v2/api?chainid=" + f.ChainID + "&action=" + action + "&page=1" + rest, most: mostTimes, bytes: mostSent}
+	}
+	busy := "&module=account&offset=10000&address=" + f.Address
 	signed := post("a fresh message", sign, func(int) []byte {
 		fresh++
 		return fmt.Appendf(nil, `{"message":%q}`, f.Signature.Messages[fresh])
@@ -210,6 +214,7 @@ func (p *pricing) known() []priced {
 		post("an unknown method with 4.8 MB of parameters", "/ext/bc/C/rpc", rpc("no_method", `["`+large+`"]`)),
 		post("eth_call with 4.8 MB of parameters", "/ext/bc/C/rpc", rpc("eth_call", `[{"to":"`+f.ERC20Token+`","data":"0x`+strings.Repeat("00", 2_400_000)+`"},"latest"]`)),
 		post("eth_getLogs over all blocks", "/ext/bc/C/rpc", rpc("eth_getLogs", `[{"fromBlock":"0x0","toBlock":"latest"}]`)),
+		dialect("txlist", busy), dialect("tokentx", busy), dialect("txlistinternal", busy), dialect("getLogs", "&module=logs&fromBlock=0&toBlock=3000&offset=1000"),
 		post("eth_blockNumber", "/ext/bc/C/rpc", rpc("eth_blockNumber", "[]")),
 		post("platform.getHeight", "/ext/P", rpc("platform.getHeight", "{}")),
 		post("info.getNetworkID", "/ext/info", rpc("info.getNetworkID", "{}")),

@@ -28,10 +28,10 @@ func list(ctx context.Context, url, chain, address, end string) error {
 	if err != nil {
 		return err
 	}
-	size, order := 10, client.GetV1ChainsAddressesTransactionsParamsSortOrderAsc
-	params := &client.GetV1ChainsAddressesTransactionsParams{PageSize: &size, EndBlock: &block, SortOrder: &order}
+	size, order := 10, client.ListTransactionsParamsSortOrderAsc
+	params := &client.ListTransactionsParams{PageSize: &size, EndBlock: &block, SortOrder: &order}
 	for {
-		resp, err := c.GetV1ChainsAddressesTransactionsWithResponse(ctx, chain, address, params)
+		resp, err := c.ListTransactionsWithResponse(ctx, chain, address, params)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func list(ctx context.Context, url, chain, address, end string) error {
 			break
 		}
 	}
-	resp, err := c.GetV1ChainsAddressesTransactionsWithResponse(ctx, "nosuch", address, params)
+	resp, err := c.ListTransactionsWithResponse(ctx, "nosuch", address, params)
 	if err != nil {
 		return err
 	}
