@@ -2,16 +2,47 @@ package client_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"quorate/client"
 )
+
+// history is how many blocks the simulated network begins with.
+const history = 2000
+
+// indexed waits until a server has indexed them.
+func indexed(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := client.New(url)
+	for tick := time.NewTicker(100 * time.Millisecond); ; {
+		for block, err := range c.GetLatestBlocks(ctx, "C", nil) {
+			if err != nil {
+				return err
+			}
+			if n, err := strconv.Atoi(block.BlockNumber); err != nil || n >= history {
+				tick.Stop()
+				return err
+			}
+			break // it is the last one
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
 
 // facts are what the simulated network says of itself.
 var facts struct {
@@ -58,7 +89,7 @@ func serve(dir string) (url string, stop func(), err error) {
 		return "", nil, fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	file := filepath.Join(dir, "facts.json")
-	cmd := exec.Command(bin, "serve", "--devnet", "--http-port", "0", "--data-dir", filepath.Join(dir, "data"), "--facts-file", file)
+	cmd := exec.Command(bin, "serve", "--devnet", "--http-port", "0", "--log-display-level", "warn", "--data-dir", filepath.Join(dir, "data"), "--facts-file", file)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -78,6 +109,9 @@ func serve(dir string) (url string, stop func(), err error) {
 			text, err := os.ReadFile(file)
 			if err == nil {
 				err = json.Unmarshal(text, &facts)
+			}
+			if err == nil {
+				err = indexed(rest)
 			}
 			return rest, stop, err
 		}
