@@ -135,6 +135,7 @@ func otherHeights(t *testing.T) {
 	}
 	b.sets.beside = []*valset.Set{before}
 	b.want(t, request(t, 2, 100, 0))
+	synctest.Wait() // a collection keeps its signatures a moment after its answer
 	for _, quorum := range []int{34, 60, 67} {
 		res, signers := b.want(t, request(t, 2, quorum, 0))
 		verified(t, before, res.Signed, quorum)
