@@ -33,8 +33,8 @@ var sharedChain = chain.ID{1}
 // counted is a node whose blocks are counted as they are asked for.
 type counted struct {
 	traced
-	fetched, tracedN atomic.Int64
-	down             atomic.Bool
+	fetched atomic.Int64
+	down    atomic.Bool
 }
 
 func newCounted(blocks []*evm.Block) *counted {

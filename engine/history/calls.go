@@ -27,7 +27,7 @@ const (
 	maxAddresses = 1000
 )
 
-// ErrNode: a node has to answer the call, since it is not about what is archived.
+// ErrNode is the error of calls that a node has to answer, since they are not about what is archived.
 var ErrNode = errors.New("a node has to answer")
 
 // calls are the methods that are answered, with what their parameters name.

@@ -265,6 +265,7 @@ func getcontractcreation(c *call) error {
 // unverified is what is said of contracts whose source is not known.
 const unverified = "Contract source code not verified"
 
+//lint:ignore ST1005 tools compare this text
 var errUnverified = errors.New(unverified)
 
 func getabi(c *call) error {

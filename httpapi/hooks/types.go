@@ -190,44 +190,44 @@ func hookSubnet(text string) (id chain.ID, err error) {
 }
 
 // primaryMetadata returns what a webhook is about as clients see it.
-func (x *Room) primaryMetadata(h *webhook.Hook) (m shape.WebhookMetadata) {
+func (m *Room) primaryMetadata(h *webhook.Hook) (out shape.WebhookMetadata) {
 	subs := make([]string, len(h.Told))
 	for i := range h.Told {
 		subs[i] = string(h.Told[i])
 	}
 	if h.Kind() == webhook.PrimaryActivity {
-		m.KeyType, m.SubEvents = "addresses", &shape.WebhookSubEvents{AddressActivitySubEvents: subs}
+		out.KeyType, out.SubEvents = "addresses", &shape.WebhookSubEvents{AddressActivitySubEvents: subs}
 		prefix := ""
-		if x.Primary.Networks != nil {
-			if n, ok := x.Primary.Networks.Primary(h.Network); ok {
+		if m.Primary.Networks != nil {
+			if n, ok := m.Primary.Networks.Primary(h.Network); ok {
 				prefix = address.Prefix(n.NetworkID())
 			}
 		}
 		for _, a := range h.Keys {
-			m.Keys = append(m.Keys, a.Text(prefix))
+			out.Keys = append(out.Keys, a.Text(prefix))
 		}
 		if h.Low != nil {
-			m.BalanceThresholdFilter = &shape.BalanceThreshold{BalanceType: h.Low.Balance, BalanceThreshold: digits(h.Low.Least)}
+			out.BalanceThresholdFilter = &shape.BalanceThreshold{BalanceType: h.Low.Balance, BalanceThreshold: digits(h.Low.Least)}
 		}
-		return m
+		return out
 	}
-	m.SubEvents = &shape.WebhookSubEvents{ValidatorActivitySubEvents: subs}
+	out.SubEvents = &shape.WebhookSubEvents{ValidatorActivitySubEvents: subs}
 	v := h.Validators
 	if v.Node != nil {
-		m.KeyType, m.Keys = "nodeId", []string{v.Node.String()}
+		out.KeyType, out.Keys = "nodeId", []string{v.Node.String()}
 	} else {
-		m.KeyType, m.Keys = "subnetId", []string{v.Subnet.String()}
+		out.KeyType, out.Keys = "subnetId", []string{v.Subnet.String()}
 	}
 	for i := range v.Nodes {
-		m.NodeIDs = append(m.NodeIDs, shape.NodeID(v.Nodes[i].String()))
+		out.NodeIDs = append(out.NodeIDs, shape.NodeID(v.Nodes[i].String()))
 	}
 	for i := range v.Subnets {
-		m.SubnetIDs = append(m.SubnetIDs, shape.ID(v.Subnets[i].String()))
+		out.SubnetIDs = append(out.SubnetIDs, shape.ID(v.Subnets[i].String()))
 	}
 	if v.Least != nil {
-		m.L1ValidatorFeeBalanceThreshold = digits(*v.Least)
+		out.L1ValidatorFeeBalanceThreshold = digits(*v.Least)
 	}
-	return m
+	return out
 }
 
 func digits(n uint64) shape.Digits { return shape.Digits(strconv.FormatUint(n, 10)) }
