@@ -159,7 +159,7 @@ func TestBesideServer(t *testing.T) {
 }
 
 // goOn indexes further blocks of the last day, 100 ERC-20 transfers in each, until
-// stop, and gives the number of transactions.
+// stop, and returns the number of transactions.
 func goOn(t *testing.T, c *index.Chain, stop <-chan struct{}) (txs int) {
 	transfer := evm.Keccak([]byte("Transfer(address,address,uint256)"))
 	topic := func(a evm.Address) (h evm.Hash) { copy(h[12:], a[:]); return h }

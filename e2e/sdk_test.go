@@ -303,7 +303,7 @@ func status(ctx context.Context, client *http.Client, key, address string) (int,
 	return resp.StatusCode, errors.Join(err, resp.Body.Close())
 }
 
-// runSDKs runs the program and gives what it printed, and its exit code.
+// runSDKs runs the program and returns what it printed, and its exit code.
 func runSDKs(t *testing.T, program string, args ...string) (calls []sdkCall, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), sdkWait)

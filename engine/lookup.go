@@ -36,7 +36,7 @@ func (n *Networks) Metrics() (sets []*metric.Set) {
 }
 
 // ByName returns the aggregator of the network called mainnet, fuji or testnet.
-// Before the nodes have told their networks it gives one that says so.
+// Before the nodes have named their networks it returns one that says so.
 func (n *Networks) ByName(name string) (Aggregator, bool) {
 	if !isName(name) {
 		return nil, false

@@ -75,7 +75,7 @@ const (
 	stopped
 )
 
-// New checks cfg and gives a server that does not serve yet.
+// New checks cfg and returns a server that does not serve yet.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err

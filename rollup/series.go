@@ -1,7 +1,7 @@
 package rollup
 
 // Fill yields the records of the buckets from newest down to oldest, with
-// one for each gap between stored ones. stored gives the stored records with
+// one for each gap between stored ones. stored yields the stored records with
 // numbers up to newest, the newest first, and no more after the chain's first.
 // What take gets is good until it returns.
 func Fill(newest, oldest uint32, stored func() (*Bucket, error), take func(number uint32, r *Record)) error {

@@ -52,7 +52,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// run carries out a command line and gives the exit code.
+// run carries out a command line and returns the exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	root := rootCommand(std)
 	root.SetArgs(args)

@@ -124,7 +124,7 @@ func (s *states) account(i uint32) *seen {
 	return a
 }
 
-// step applies a transaction, and gives the accounts that it touched, in the
+// step applies a transaction, and returns the accounts that it touched, in the
 // order of their addresses, each as before and after.
 func (s *states) step(t *tx) []uint32 {
 	var touched []uint32

@@ -283,7 +283,7 @@ func (w *holderWalk) close() {
 	}
 }
 
-// page fills the page and gives the position to go on from, nil at the end.
+// page fills the page and returns the position to go on from, nil at the end.
 func (w *holderWalk) page(p *Page) ([]byte, error) {
 	last := slices.Clone(p.After) // the position behind the holder seen last
 	for {
@@ -321,7 +321,7 @@ func (w *holderWalk) page(p *Page) ([]byte, error) {
 	}
 }
 
-// next goes to the next address in any of the lists. It tells whether the address
+// next goes to the next address in any of the lists. It reports whether the address
 // had reached one of the lengths by the end of the frame.
 func (w *holderWalk) next() (a evm.Address, reached, found bool, err error) {
 	for i := range w.lists {

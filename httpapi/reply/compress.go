@@ -30,7 +30,7 @@ func NewPackers(least int) (*Packers, error) {
 // Zstd returns a body packed by zstd.
 func (c *Packers) Zstd(body []byte) []byte { return c.zstd.EncodeAll(body, nil) }
 
-// encode appends the packed body to dst and gives the name of its encoding, or
+// encode appends the packed body to dst and returns the name of its encoding, or
 // "" when the body should go as it is.
 func (c *Packers) encode(dst, body, accept []byte) ([]byte, string) {
 	if len(body) < c.min || len(accept) == 0 {

@@ -159,7 +159,7 @@ func (m *Room) Unknown(name []byte) *door.Failure {
 }
 
 // aggregateFailure maps what the aggregator says to an answer; the package
-// comment gives the reasons.
+// comment has the reasons.
 func (m *Room) aggregateFailure(err error) *door.Failure {
 	var e *aggregator.Error
 	if !errors.As(err, &e) {

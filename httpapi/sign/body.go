@@ -174,7 +174,7 @@ func badDigit(digits []byte) string {
 	return "no digit"
 }
 
-// id reads an ID in hex or CB58 into id and tells whether there is one.
+// idMember reads an ID in hex or CB58 into id and reports whether there is one.
 func idMember(m *door.Members, i int, names *door.MemberNames, id *chain.ID) (bool, error) {
 	v := m[i]
 	if v.Kind() == door.Absent || v.Kind() == door.Text && len(v.Bytes()) == 0 {

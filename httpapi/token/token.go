@@ -101,7 +101,7 @@ func New(key []byte, older ...[]byte) (*Codec, error) {
 }
 
 // Append appends the text of t. Positions are made by the index and are never
-// too long; one that is gives no text.
+// too long; of one that is there is no text.
 func (c *Codec) Append(dst []byte, t *Token) []byte {
 	if len(t.Position) == 0 || len(t.Position) > MaxPosition {
 		return dst

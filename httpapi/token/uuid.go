@@ -69,7 +69,7 @@ func (c *Codec) AppendUUID(dst []byte, u *UUID, made time.Time) []byte {
 	return dst
 }
 
-// ParseUUID reads a UUID that must belong to route and filters, and gives its
+// ParseUUID reads a UUID that must belong to route and filters, and returns its
 // position. Letters may be of either case. Errors are ErrForeign and ErrExpired.
 func (c *Codec) ParseUUID(text []byte, route uint8, filters Filters, now time.Time) (uint32, error) {
 	pos, err := c.parseUUID(text, route, filters, now)
