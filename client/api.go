@@ -13,22 +13,14 @@ import (
 //
 // GET /v1
 func (c *Client) ListEndpoints(ctx context.Context) (*Endpoints, error) {
-	out := new(Endpoints)
-	if err := c.do(ctx, call{method: "GET", path: "/v1"}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Endpoints](ctx, c, call{method: "GET", path: "/v1"})
 }
 
 // ListAddressChains lists the chains that an address has transactions on.
 //
 // GET /v1/address/{address}/chains
 func (c *Client) ListAddressChains(ctx context.Context, address string) (*AddressChains, error) {
-	out := new(AddressChains)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/address/" + url.PathEscape(address) + "/chains"}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[AddressChains](ctx, c, call{method: "GET", path: "/v1/address/" + url.PathEscape(address) + "/chains"})
 }
 
 // GetAvaxSupplyParams are the parameters of [Client.GetAvaxSupply]. What is left out has the server's default.
@@ -48,11 +40,7 @@ func (p *GetAvaxSupplyParams) query() url.Values {
 //
 // GET /v1/avax/supply
 func (c *Client) GetAvaxSupply(ctx context.Context, p *GetAvaxSupplyParams) (*Supply, error) {
-	out := new(Supply)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/avax/supply", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Supply](ctx, c, call{method: "GET", path: "/v1/avax/supply", query: p.query()})
 }
 
 // GetAverageTPS lists transactions a second by day, in the form of the API's first version.
@@ -103,22 +91,14 @@ func (p *SupportedChainsParams) query() url.Values {
 //
 // GET /v1/chains
 func (c *Client) SupportedChains(ctx context.Context, p *SupportedChainsParams) (*Chains, error) {
-	out := new(Chains)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Chains](ctx, c, call{method: "GET", path: "/v1/chains", query: p.query()})
 }
 
 // GetAddressChains lists the chains that an address has transactions on.
 //
 // GET /v1/chains/address/{address}
 func (c *Client) GetAddressChains(ctx context.Context, address string) (*AddressChains, error) {
-	out := new(AddressChains)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/address/" + url.PathEscape(address)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[AddressChains](ctx, c, call{method: "GET", path: "/v1/chains/address/" + url.PathEscape(address)})
 }
 
 // ListAllLatestBlocksParams are the parameters of [Client.ListAllLatestBlocks]. What is left out has the server's default.
@@ -171,22 +151,14 @@ func (c *Client) ListAllLatestTransactions(ctx context.Context, p *ListAllLatest
 //
 // GET /v1/chains/{chainId}
 func (c *Client) GetChainInfo(ctx context.Context, chainID string) (*Chain, error) {
-	out := new(Chain)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Chain](ctx, c, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID)})
 }
 
 // GetContractMetadata returns what is known of a contract.
 //
 // GET /v1/chains/{chainId}/addresses/{address}
 func (c *Client) GetContractMetadata(ctx context.Context, chainID string, address string) (*Contract, error) {
-	out := new(Contract)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/addresses/" + url.PathEscape(address)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Contract](ctx, c, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/addresses/" + url.PathEscape(address)})
 }
 
 // GetNativeBalanceParams are the parameters of [Client.GetNativeBalance]. What is left out has the server's default.
@@ -208,11 +180,7 @@ func (p *GetNativeBalanceParams) query() url.Values {
 //
 // GET /v1/chains/{chainId}/addresses/{address}/balances:getNative
 func (c *Client) GetNativeBalance(ctx context.Context, chainID string, address string, p *GetNativeBalanceParams) (*NativeBalance, error) {
-	out := new(NativeBalance)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/addresses/" + url.PathEscape(address) + "/balances:getNative", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[NativeBalance](ctx, c, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/addresses/" + url.PathEscape(address) + "/balances:getNative", query: p.query()})
 }
 
 // ListCollectibleBalancesParams are the parameters of [Client.ListCollectibleBalances]. What is left out has the server's default.
@@ -481,11 +449,7 @@ func (c *Client) GetLatestBlocks(ctx context.Context, chainID string, p *GetLate
 //
 // GET /v1/chains/{chainId}/blocks/{blockId}
 func (c *Client) GetBlock(ctx context.Context, chainID string, blockID string) (*EVMBlock, error) {
-	out := new(EVMBlock)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/blocks/" + url.PathEscape(blockID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[EVMBlock](ctx, c, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/blocks/" + url.PathEscape(blockID)})
 }
 
 // GetTransactionsForBlockParams are the parameters of [Client.GetTransactionsForBlock]. What is left out has the server's default.
@@ -545,11 +509,7 @@ func (p *GetDeploymentTransactionParams) query() url.Values {
 //
 // GET /v1/chains/{chainId}/contracts/{address}/transactions:getDeployment
 func (c *Client) GetDeploymentTransaction(ctx context.Context, chainID string, address string, p *GetDeploymentTransactionParams) (*SingleTransaction, error) {
-	out := new(SingleTransaction)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/contracts/" + url.PathEscape(address) + "/transactions:getDeployment", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[SingleTransaction](ctx, c, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/contracts/" + url.PathEscape(address) + "/transactions:getDeployment", query: p.query()})
 }
 
 // ListTokensParams are the parameters of [Client.ListTokens]. What is left out has the server's default.
@@ -576,11 +536,7 @@ func (c *Client) ListTokens(ctx context.Context, chainID string, address string,
 //
 // GET /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}
 func (c *Client) GetTokenDetails(ctx context.Context, chainID string, address string, tokenID string) (*NFT, error) {
-	out := new(NFT)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/nfts/collections/" + url.PathEscape(address) + "/tokens/" + url.PathEscape(tokenID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[NFT](ctx, c, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/nfts/collections/" + url.PathEscape(address) + "/tokens/" + url.PathEscape(tokenID)})
 }
 
 // ReindexNFT has the metadata of one of them fetched again, once an hour for each.
@@ -640,11 +596,7 @@ func (c *Client) ListLatestTransactions(ctx context.Context, chainID string, p *
 //
 // GET /v1/chains/{chainId}/transactions/{txHash}
 func (c *Client) GetTransaction(ctx context.Context, chainID string, txHash string) (*SingleTransaction, error) {
-	out := new(SingleTransaction)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/transactions/" + url.PathEscape(txHash)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[SingleTransaction](ctx, c, call{method: "GET", path: "/v1/chains/" + url.PathEscape(chainID) + "/transactions/" + url.PathEscape(txHash)})
 }
 
 // StreamEventsParams are the parameters of [Client.Events]. What is left out has the server's default.
@@ -680,11 +632,7 @@ func (p *StreamEventsParams) query() url.Values {
 //
 // GET /v1/health-check
 func (c *Client) DataHealthCheck(ctx context.Context) (*Alive, error) {
-	out := new(Alive)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/health-check"}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Alive](ctx, c, call{method: "GET", path: "/v1/health-check"})
 }
 
 // ListICMMessagesByAddressParams are the parameters of [Client.ListICMMessagesByAddress]. What is left out has the server's default.
@@ -745,33 +693,21 @@ func (c *Client) ListICMMessages(ctx context.Context, p *ListICMMessagesParams) 
 //
 // GET /v1/icm/messages/{messageId}
 func (c *Client) GetICMMessage(ctx context.Context, messageID string) (*ICMMessage, error) {
-	out := new(ICMMessage)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/icm/messages/" + url.PathEscape(messageID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[ICMMessage](ctx, c, call{method: "GET", path: "/v1/icm/messages/" + url.PathEscape(messageID)})
 }
 
 // LiveCheck says that the server runs.
 //
 // GET /v1/live-check
 func (c *Client) LiveCheck(ctx context.Context) (*Alive, error) {
-	out := new(Alive)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/live-check"}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Alive](ctx, c, call{method: "GET", path: "/v1/live-check"})
 }
 
 // GetNetworkDetails returns the sums over the validators and delegators of a network.
 //
 // GET /v1/networks/{network}
 func (c *Client) GetNetworkDetails(ctx context.Context, network string) (*NetworkDetails, error) {
-	out := new(NetworkDetails)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[NetworkDetails](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network)})
 }
 
 // GetChainIdsForAddressesParams are the parameters of [Client.GetChainIdsForAddresses]. What is left out has the server's default.
@@ -791,11 +727,7 @@ func (p *GetChainIdsForAddressesParams) query() url.Values {
 //
 // GET /v1/networks/{network}/addresses:listChainIds
 func (c *Client) GetChainIdsForAddresses(ctx context.Context, network string, p *GetChainIdsForAddressesParams) (*ChainIDs, error) {
-	out := new(ChainIDs)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/addresses:listChainIds", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[ChainIDs](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/addresses:listChainIds", query: p.query()})
 }
 
 // ListBlockchainsParams are the parameters of [Client.ListBlockchains]. What is left out has the server's default.
@@ -824,22 +756,14 @@ func (c *Client) ListBlockchains(ctx context.Context, network string, p *ListBlo
 //
 // GET /v1/networks/{network}/blockchains/{blockchainId}
 func (c *Client) GetBlockchainByID(ctx context.Context, network string, blockchainID string) (*Blockchain, error) {
-	out := new(Blockchain)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Blockchain](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID)})
 }
 
 // GetAssetDetails returns an asset of the X-Chain.
 //
 // GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}
 func (c *Client) GetAssetDetails(ctx context.Context, network string, blockchainID string, assetID string) (*Asset, error) {
-	out := new(Asset)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/assets/" + url.PathEscape(assetID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Asset](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/assets/" + url.PathEscape(assetID)})
 }
 
 // ListAssetTransactionsParams are the parameters of [Client.ListAssetTransactions]. What is left out has the server's default.
@@ -885,11 +809,7 @@ func (p *GetBalancesByAddressesParams) query() url.Values {
 //
 // GET /v1/networks/{network}/blockchains/{blockchainId}/balances
 func (c *Client) GetBalancesByAddresses(ctx context.Context, network string, blockchainID string, p *GetBalancesByAddressesParams) (*Balances, error) {
-	out := new(Balances)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/balances", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Balances](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/balances", query: p.query()})
 }
 
 // ListLatestPrimaryNetworkBlocksParams are the parameters of [Client.ListLatestPrimaryNetworkBlocks]. What is left out has the server's default.
@@ -920,11 +840,7 @@ func (c *Client) ListLatestPrimaryNetworkBlocks(ctx context.Context, network str
 //
 // GET /v1/networks/{network}/blockchains/{blockchainId}/blocks/{blockId}
 func (c *Client) GetBlockByID(ctx context.Context, network string, blockchainID string, blockID string) (*PrimaryBlock, error) {
-	out := new(PrimaryBlock)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/blocks/" + url.PathEscape(blockID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[PrimaryBlock](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/blocks/" + url.PathEscape(blockID)})
 }
 
 // GetLastActivityTimestampByAddressesParams are the parameters of [Client.GetLastActivityTimestampByAddresses]. What is left out has the server's default.
@@ -944,22 +860,14 @@ func (p *GetLastActivityTimestampByAddressesParams) query() url.Values {
 //
 // GET /v1/networks/{network}/blockchains/{blockchainId}/lastActivityTimestampByAddresses
 func (c *Client) GetLastActivityTimestampByAddresses(ctx context.Context, network string, blockchainID string, p *GetLastActivityTimestampByAddressesParams) (*LastActivity, error) {
-	out := new(LastActivity)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/lastActivityTimestampByAddresses", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[LastActivity](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/lastActivityTimestampByAddresses", query: p.query()})
 }
 
 // GetLastActivityTimestampByAddressesV2 returns what the addresses in the body did last.
 //
 // POST /v1/networks/{network}/blockchains/{blockchainId}/lastActivityTimestampByAddresses
 func (c *Client) GetLastActivityTimestampByAddressesV2(ctx context.Context, network string, blockchainID string, body Addresses) (*LastActivity, error) {
-	out := new(LastActivity)
-	if err := c.do(ctx, call{method: "POST", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/lastActivityTimestampByAddresses", body: body}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[LastActivity](ctx, c, call{method: "POST", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/lastActivityTimestampByAddresses", body: body})
 }
 
 // ListPrimaryNetworkBlocksByNodeIDParams are the parameters of [Client.ListPrimaryNetworkBlocksByNodeID]. What is left out has the server's default.
@@ -1022,11 +930,7 @@ func (c *Client) ListLatestPrimaryNetworkTransactions(ctx context.Context, netwo
 //
 // GET /v1/networks/{network}/blockchains/{blockchainId}/transactions/{txHash}
 func (c *Client) GetTxByHash(ctx context.Context, network string, blockchainID string, txHash string) (*PrimaryTransaction, error) {
-	out := new(PrimaryTransaction)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/transactions/" + url.PathEscape(txHash)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[PrimaryTransaction](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/transactions/" + url.PathEscape(txHash)})
 }
 
 // ListActivePrimaryNetworkStakingTransactionsParams are the parameters of [Client.ListActivePrimaryNetworkStakingTransactions]. What is left out has the server's default.
@@ -1145,11 +1049,7 @@ func (c *Client) ListLatestXChainVertices(ctx context.Context, network string, b
 //
 // GET /v1/networks/{network}/blockchains/{blockchainId}/vertices/{vertexHash}
 func (c *Client) GetVertexByHash(ctx context.Context, network string, blockchainID string, vertexHash string) (*Vertex, error) {
-	out := new(Vertex)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/vertices/" + url.PathEscape(vertexHash)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Vertex](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/blockchains/" + url.PathEscape(blockchainID) + "/vertices/" + url.PathEscape(vertexHash)})
 }
 
 // GetVertexByHeightParams are the parameters of [Client.GetVertexByHeight]. What is left out has the server's default.
@@ -1312,11 +1212,7 @@ func (c *Client) ListSubnets(ctx context.Context, network string, p *ListSubnets
 //
 // GET /v1/networks/{network}/subnets/{subnetId}
 func (c *Client) GetSubnetByID(ctx context.Context, network string, subnetID string) (*Subnet, error) {
-	out := new(Subnet)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/subnets/" + url.PathEscape(subnetID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Subnet](ctx, c, call{method: "GET", path: "/v1/networks/" + url.PathEscape(network) + "/subnets/" + url.PathEscape(subnetID)})
 }
 
 // ListValidatorsParams are the parameters of [Client.ListValidators]. What is left out has the server's default.
@@ -1395,44 +1291,28 @@ func (c *Client) GetSingleValidatorDetails(ctx context.Context, network string, 
 //
 // POST /v1/operations/transactions:export
 func (c *Client) PostTransactionExportJob(ctx context.Context, body ExportRequest) (*Operation, error) {
-	out := new(Operation)
-	if err := c.do(ctx, call{method: "POST", path: "/v1/operations/transactions:export", body: body, once: true}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Operation](ctx, c, call{method: "POST", path: "/v1/operations/transactions:export", body: body, once: true})
 }
 
 // GetOperationResult returns how far an export is, and where its file is.
 //
 // GET /v1/operations/{operationId}
 func (c *Client) GetOperationResult(ctx context.Context, operationID string) (*Operation, error) {
-	out := new(Operation)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/operations/" + url.PathEscape(operationID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Operation](ctx, c, call{method: "GET", path: "/v1/operations/" + url.PathEscape(operationID)})
 }
 
 // AggregateSignatures has a warp message signed by a quorum of validators.
 //
 // POST /v1/signatureAggregator/{network}/aggregateSignatures
 func (c *Client) AggregateSignatures(ctx context.Context, network string, body AggregateRequest) (*SignedMessage, error) {
-	out := new(SignedMessage)
-	if err := c.do(ctx, call{method: "POST", path: "/v1/signatureAggregator/" + url.PathEscape(network) + "/aggregateSignatures", body: body}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[SignedMessage](ctx, c, call{method: "POST", path: "/v1/signatureAggregator/" + url.PathEscape(network) + "/aggregateSignatures", body: body})
 }
 
 // GetAggregatedSignatures has the warp messages of a transaction signed.
 //
 // GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}
 func (c *Client) GetAggregatedSignatures(ctx context.Context, network string, txHash string) (*SignedMessages, error) {
-	out := new(SignedMessages)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/signatureAggregator/" + url.PathEscape(network) + "/aggregateSignatures/" + url.PathEscape(txHash)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[SignedMessages](ctx, c, call{method: "GET", path: "/v1/signatureAggregator/" + url.PathEscape(network) + "/aggregateSignatures/" + url.PathEscape(txHash)})
 }
 
 // GetSigningValidatorsParams are the parameters of [Client.GetSigningValidators]. What is left out has the server's default.
@@ -1454,11 +1334,7 @@ func (p *GetSigningValidatorsParams) query() url.Values {
 //
 // GET /v1/signatureAggregator/{network}/validators
 func (c *Client) GetSigningValidators(ctx context.Context, network string, p *GetSigningValidatorsParams) (*SigningSet, error) {
-	out := new(SigningSet)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/signatureAggregator/" + url.PathEscape(network) + "/validators", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[SigningSet](ctx, c, call{method: "GET", path: "/v1/signatureAggregator/" + url.PathEscape(network) + "/validators", query: p.query()})
 }
 
 // ListTeleporterMessagesByAddressParams are the parameters of [Client.ListTeleporterMessagesByAddress]. What is left out has the server's default.
@@ -1519,11 +1395,7 @@ func (c *Client) ListTeleporterMessages(ctx context.Context, p *ListTeleporterMe
 //
 // GET /v1/teleporter/messages/{messageId}
 func (c *Client) GetTeleporterMessage(ctx context.Context, messageID string) (*ICMMessage, error) {
-	out := new(ICMMessage)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/teleporter/messages/" + url.PathEscape(messageID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[ICMMessage](ctx, c, call{method: "GET", path: "/v1/teleporter/messages/" + url.PathEscape(messageID)})
 }
 
 // ListLatestTransactionsAllChainsParams are the parameters of [Client.ListLatestTransactionsAllChains]. What is left out has the server's default.
@@ -1576,55 +1448,35 @@ func (c *Client) ListWebhooks(ctx context.Context, p *ListWebhooksParams) iter.S
 //
 // POST /v1/webhooks
 func (c *Client) CreateWebhook(ctx context.Context, body WebhookRequest) (*Webhook, error) {
-	out := new(Webhook)
-	if err := c.do(ctx, call{method: "POST", path: "/v1/webhooks", body: body, once: true}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Webhook](ctx, c, call{method: "POST", path: "/v1/webhooks", body: body, once: true})
 }
 
 // DeactivateWebhook deletes a webhook, and returns what it was.
 //
 // DELETE /v1/webhooks/{webhookId}
 func (c *Client) DeactivateWebhook(ctx context.Context, webhookID string) (*Webhook, error) {
-	out := new(Webhook)
-	if err := c.do(ctx, call{method: "DELETE", path: "/v1/webhooks/" + url.PathEscape(webhookID), once: true}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Webhook](ctx, c, call{method: "DELETE", path: "/v1/webhooks/" + url.PathEscape(webhookID), once: true})
 }
 
 // GetWebhook returns a webhook.
 //
 // GET /v1/webhooks/{webhookId}
 func (c *Client) GetWebhook(ctx context.Context, webhookID string) (*Webhook, error) {
-	out := new(Webhook)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/webhooks/" + url.PathEscape(webhookID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Webhook](ctx, c, call{method: "GET", path: "/v1/webhooks/" + url.PathEscape(webhookID)})
 }
 
 // UpdateWebhook changes a webhook.
 //
 // PATCH /v1/webhooks/{webhookId}
 func (c *Client) UpdateWebhook(ctx context.Context, webhookID string, body WebhookChange) (*Webhook, error) {
-	out := new(Webhook)
-	if err := c.do(ctx, call{method: "PATCH", path: "/v1/webhooks/" + url.PathEscape(webhookID), body: body, once: true}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Webhook](ctx, c, call{method: "PATCH", path: "/v1/webhooks/" + url.PathEscape(webhookID), body: body, once: true})
 }
 
 // RemoveAddressesFromWebhook takes addresses from a webhook.
 //
 // DELETE /v1/webhooks/{webhookId}/addresses
 func (c *Client) RemoveAddressesFromWebhook(ctx context.Context, webhookID string, body AddressesChange) (*Webhook, error) {
-	out := new(Webhook)
-	if err := c.do(ctx, call{method: "DELETE", path: "/v1/webhooks/" + url.PathEscape(webhookID) + "/addresses", body: body, once: true}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Webhook](ctx, c, call{method: "DELETE", path: "/v1/webhooks/" + url.PathEscape(webhookID) + "/addresses", body: body, once: true})
 }
 
 // GetAddressesFromWebhookParams are the parameters of [Client.GetAddressesFromWebhook]. What is left out has the server's default.
@@ -1651,33 +1503,21 @@ func (c *Client) GetAddressesFromWebhook(ctx context.Context, webhookID string, 
 //
 // PATCH /v1/webhooks/{webhookId}/addresses
 func (c *Client) AddAddressesToWebhook(ctx context.Context, webhookID string, body AddressesChange) (*Webhook, error) {
-	out := new(Webhook)
-	if err := c.do(ctx, call{method: "PATCH", path: "/v1/webhooks/" + url.PathEscape(webhookID) + "/addresses", body: body, once: true}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Webhook](ctx, c, call{method: "PATCH", path: "/v1/webhooks/" + url.PathEscape(webhookID) + "/addresses", body: body, once: true})
 }
 
 // GenerateOrRotateSharedSecret makes another secret for the signatures of messages.
 //
 // POST /v1/webhooks:generateOrRotateSharedSecret
 func (c *Client) GenerateOrRotateSharedSecret(ctx context.Context) (*SharedSecret, error) {
-	out := new(SharedSecret)
-	if err := c.do(ctx, call{method: "POST", path: "/v1/webhooks:generateOrRotateSharedSecret", once: true}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[SharedSecret](ctx, c, call{method: "POST", path: "/v1/webhooks:generateOrRotateSharedSecret", once: true})
 }
 
 // GetSharedSecret returns the secret of the signatures of messages.
 //
 // GET /v1/webhooks:getSharedSecret
 func (c *Client) GetSharedSecret(ctx context.Context) (*SharedSecret, error) {
-	out := new(SharedSecret)
-	if err := c.do(ctx, call{method: "GET", path: "/v1/webhooks:getSharedSecret"}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[SharedSecret](ctx, c, call{method: "GET", path: "/v1/webhooks:getSharedSecret"})
 }
 
 // ListChainsParams are the parameters of [Client.ListChains]. What is left out has the server's default.
@@ -1699,22 +1539,14 @@ func (p *ListChainsParams) query() url.Values {
 //
 // GET /v2/chains
 func (c *Client) ListChains(ctx context.Context, p *ListChainsParams) (*MetricChains, error) {
-	out := new(MetricChains)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/chains", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[MetricChains](ctx, c, call{method: "GET", path: "/v2/chains", query: p.query()})
 }
 
 // GetChain returns one of them.
 //
 // GET /v2/chains/{chainId}
 func (c *Client) GetChain(ctx context.Context, chainID string) (*MetricChain, error) {
-	out := new(MetricChain)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[MetricChain](ctx, c, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID)})
 }
 
 // GetAddressesByBalanceOverTimeParams are the parameters of [Client.GetAddressesByBalanceOverTime]. What is left out has the server's default.
@@ -1762,11 +1594,7 @@ func (p *GetNFTHoldersByContractAddressParams) query() url.Values {
 //
 // GET /v2/chains/{chainId}/contracts/{address}/nfts:listHolders
 func (c *Client) GetNFTHoldersByContractAddress(ctx context.Context, chainID string, address string, p *GetNFTHoldersByContractAddressParams) (*NFTHolders, error) {
-	out := new(NFTHolders)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID) + "/contracts/" + url.PathEscape(address) + "/nfts:listHolders", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[NFTHolders](ctx, c, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID) + "/contracts/" + url.PathEscape(address) + "/nfts:listHolders", query: p.query()})
 }
 
 // GetEVMChainMetricsParams are the parameters of [Client.GetEVMChainMetrics]. What is left out has the server's default.
@@ -1799,33 +1627,21 @@ func (c *Client) GetEVMChainMetrics(ctx context.Context, chainID string, metric 
 //
 // GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}
 func (c *Client) GetEVMChainRollingWindowMetrics(ctx context.Context, chainID string, metric string) (*Windows, error) {
-	out := new(Windows)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID) + "/rollingWindowMetrics/" + url.PathEscape(metric)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Windows](ctx, c, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID) + "/rollingWindowMetrics/" + url.PathEscape(metric)})
 }
 
 // GetTeleporterMetricsByChain returns how many interchain messages a chain has sent, received or both.
 //
 // GET /v2/chains/{chainId}/teleporterMetrics/{metric}
 func (c *Client) GetTeleporterMetricsByChain(ctx context.Context, chainID string, metric string) (*ICMNumber, error) {
-	out := new(ICMNumber)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID) + "/teleporterMetrics/" + url.PathEscape(metric)}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[ICMNumber](ctx, c, call{method: "GET", path: "/v2/chains/" + url.PathEscape(chainID) + "/teleporterMetrics/" + url.PathEscape(metric)})
 }
 
 // MetricsHealthCheck says whether the server can do its work, in the form that the SDKs know.
 //
 // GET /v2/health-check
 func (c *Client) MetricsHealthCheck(ctx context.Context) (*Alive, error) {
-	out := new(Alive)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/health-check"}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Alive](ctx, c, call{method: "GET", path: "/v2/health-check"})
 }
 
 // GetICMSummaryParams are the parameters of [Client.GetICMSummary]. What is left out has the server's default.
@@ -1851,11 +1667,7 @@ func (p *GetICMSummaryParams) query() url.Values {
 //
 // GET /v2/icm/summary
 func (c *Client) GetICMSummary(ctx context.Context, p *GetICMSummaryParams) (*ICMSummary, error) {
-	out := new(ICMSummary)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/icm/summary", query: p.query()}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[ICMSummary](ctx, c, call{method: "GET", path: "/v2/icm/summary", query: p.query()})
 }
 
 // GetICMTimeseriesParams are the parameters of [Client.GetICMTimeseries]. What is left out has the server's default.
@@ -1896,11 +1708,7 @@ func (c *Client) GetICMTimeseries(ctx context.Context, p *GetICMTimeseriesParams
 //
 // GET /v2/live-check
 func (c *Client) MetricsLiveCheck(ctx context.Context) (*Alive, error) {
-	out := new(Alive)
-	if err := c.do(ctx, call{method: "GET", path: "/v2/live-check"}, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return one[Alive](ctx, c, call{method: "GET", path: "/v2/live-check"})
 }
 
 // GetStakingMetricsParams are the parameters of [Client.GetStakingMetrics]. What is left out has the server's default.

@@ -122,6 +122,15 @@ func (c *Client) do(ctx context.Context, r call, out any) error {
 	return nil
 }
 
+// one makes a call whose answer is a T.
+func one[T any](ctx context.Context, c *Client, r call) (*T, error) {
+	out := new(T)
+	if err := c.do(ctx, r, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // send makes a call, again if need be, until it has an answer below 400.
 func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 	end := time.Now().Add(c.Patience)

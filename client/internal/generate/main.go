@@ -154,8 +154,7 @@ func (g *generator) operation(method, path string, op *operation) {
 		g.printf("func (c *Client) %s(%s) error { return c.do(ctx, %s, nil) }\n\n", name, args, made)
 	default:
 		g.now = "the answer of [Client." + name + "]"
-		g.printf("func (c *Client) %s(%s) (*%s, error) {\nout := new(%s)\nif err := c.do(ctx, %s, out); err != nil {\nreturn nil, err\n}\nreturn out, nil\n}\n\n",
-			name, args, g.goType(answer), g.goType(answer), made)
+		g.printf("func (c *Client) %s(%s) (*%s, error) {\nreturn one[%[3]s](ctx, c, %s)\n}\n\n", name, args, g.goType(answer), made)
 	}
 }
 
