@@ -159,3 +159,26 @@ func TestEventsCut(t *testing.T) {
 		}
 	}
 }
+
+// A stream on which nothing happens is alive by its comments, and is continued when it breaks,
+// however long ago the last event was.
+func TestEventsQuiet(t *testing.T) {
+	t.Parallel()
+	c := fake(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		if n > 1 {
+			fmt.Fprint(w, "id: a\nevent: block\ndata: 1\n\n")
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush() // the client has gone otherwise
+		<-time.After(200 * time.Millisecond)
+		fmt.Fprint(w, ": alive\n\n")
+	})
+	c.Patience = 100 * time.Millisecond
+	for e, err := range c.Events(t.Context(), client.StreamEventsParams{}) {
+		if err != nil || e.Name != "block" {
+			t.Errorf("%v %v", e, err)
+		}
+		break
+	}
+}

@@ -58,10 +58,7 @@ func (c *Client) Events(ctx context.Context, p StreamEventsParams) iter.Seq2[Eve
 		heard := time.Now()
 		for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 			began := time.Now()
-			stopped, err := c.stream(ctx, &p, func(e Event) bool {
-				heard = time.Now()
-				return yield(e, nil)
-			})
+			stopped, err := c.stream(ctx, &p, &heard, func(e Event) bool { return yield(e, nil) })
 			if stopped {
 				return
 			}
@@ -80,9 +77,9 @@ func (c *Client) Events(ctx context.Context, p StreamEventsParams) iter.Seq2[Eve
 	}
 }
 
-// stream reads one connection's events until it ends, and leaves in p where to go on. stopped:
-// yield wanted no more.
-func (c *Client) stream(ctx context.Context, p *StreamEventsParams, yield func(Event) bool) (stopped bool, err error) {
+// stream reads one connection's events until it ends, and leaves in p where to go on and in
+// heard when the last line came. stopped: yield wanted no more.
+func (c *Client) stream(ctx context.Context, p *StreamEventsParams, heard *time.Time, yield func(Event) bool) (stopped bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	alive := time.AfterFunc(silence, cancel)
@@ -100,6 +97,7 @@ func (c *Client) stream(ctx context.Context, p *StreamEventsParams, yield func(E
 			return false, fmt.Errorf("GET /v1/events: %w", err)
 		}
 		alive.Reset(silence)
+		*heard = time.Now()
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch name {

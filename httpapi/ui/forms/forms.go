@@ -5,6 +5,7 @@ package forms
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -34,7 +35,9 @@ var (
 // separators of numbers, "#" or a word before it, or the address of another explorer.
 func Meant(q string) string {
 	q = strings.Trim(strings.TrimSpace(q), "\"'`<>[]{},;")
-	q = kindWord.ReplaceAllString(q, "")
+	if rest := kindWord.ReplaceAllString(q, ""); rest != q && known(Meant(rest)) {
+		return Meant(rest) // not the name of a token that begins with such a word
+	}
 	if u, err := url.Parse(q); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		q = named(u)
 	}
@@ -51,6 +54,11 @@ func Meant(q string) string {
 	return q
 }
 
+// known reports whether a text has the form of something.
+func known(q string) bool {
+	return slices.ContainsFunc([]*regexp.Regexp{Hash, Address, Whole, Node, ID, Bech32}, func(form *regexp.Regexp) bool { return form.MatchString(q) })
+}
+
 // withoutSeparators drops what stands between the digits of a number.
 func withoutSeparators(c rune) rune {
 	if unicode.IsSpace(c) || c == ',' || c == '_' || c == '\'' || c == '’' {
@@ -63,11 +71,9 @@ func withoutSeparators(c rune) rune {
 // something, or the last of all.
 func named(u *url.URL) string {
 	parts := strings.FieldsFunc(u.Path, func(c rune) bool { return c == '/' })
-	for i := len(parts) - 1; i >= 0; i-- {
-		for _, form := range []*regexp.Regexp{Hash, Address, Whole, Node, ID, Bech32} {
-			if form.MatchString(parts[i]) {
-				return parts[i]
-			}
+	for _, part := range slices.Backward(parts) {
+		if known(part) {
+			return part
 		}
 	}
 	if len(parts) == 0 {

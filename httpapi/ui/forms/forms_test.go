@@ -26,6 +26,7 @@ func TestMeant(t *testing.T) {
 		"\"" + someHash + "\",":                                           someHash,
 		"tx " + someHash:                                                  someHash,
 		"USD Coin":                                                        "USD Coin", "activeAddresses": "activeAddresses", "USD Coin (USDC)": "USD Coin",
+		"Chain Link": "Chain Link", "token of mine": "token of mine", "validators": "validators", "chain 43114": "43114",
 		"1.5": "1.5", "": "", "#": "", "https://example.com": "example.com",
 	} {
 		if got := Meant(q); got != want {
