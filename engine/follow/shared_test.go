@@ -306,7 +306,7 @@ func TestSharedNotes(t *testing.T) {
 		return err
 	}
 	for _, f := range []*follower{member, replica} {
-		eventually(t, func() error { return named(f) })
+		feedtest.Eventually(t, func() error { return named(f) })
 	}
 
 	// Something false is put right while the replica is down.
@@ -319,11 +319,11 @@ func TestSharedNotes(t *testing.T) {
 	fourth := startShared(t, log, "fourth", nil)
 	fourth.reach(t, n-1)
 	for _, f := range []*follower{writer, member, replica, fourth} {
-		eventually(t, func() (err error) {
+		feedtest.Eventually(t, func() (err error) {
 			_, checkErr := f.Index().Check(t.Context(), listed(blocks), nil, func(d index.Difference) { err = fmt.Errorf("%+v", d) })
 			return errors.Join(err, checkErr)
 		})
-		eventually(t, func() error { return named(f) })
+		feedtest.Eventually(t, func() error { return named(f) })
 		notes := 0
 		if err := f.keeper.Load().sink.archive.Notes(t.Context(), func(archive.Note) error { notes++; return nil }); err != nil || notes != 2 {
 			t.Errorf("%d notes, %v", notes, err)
@@ -331,24 +331,6 @@ func TestSharedNotes(t *testing.T) {
 	}
 	if records := log.Records(feed.Subject(9, sharedChain, feed.SubjectNotes)); len(records) != 2 {
 		t.Errorf("%d records of notes are in the log", len(records))
-	}
-}
-
-// eventually calls f until it succeeds.
-func eventually(t *testing.T, f func() error) {
-	t.Helper()
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(time.Minute)
-	defer tick.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -143,3 +143,21 @@ func freeAddress(t testing.TB) string {
 	defer l.Close() // it was free
 	return l.Addr().String()
 }
+
+// Eventually calls f until it succeeds.
+func Eventually(t *testing.T, f func() error) {
+	t.Helper()
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal(err)
+		}
+	}
+}
